@@ -1,4 +1,4 @@
-"""A filesystem that copies on write: three small policies, and the walk that all share, untouched."""
+"""A filesystem that copies on write: three small components, and the writeback that all filesystems share."""
 
 from __future__ import annotations
 
@@ -30,62 +30,62 @@ BLOCKS = 1 << 20
 
 
 class ToyNames:
-    """Inodes, and nothing else."""
+    """Names that consist of inodes alone."""
 
     def __init__(self, sb: MountedSuperblock) -> None:
         self.sb = sb
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
-        """Takes a microsecond."""
+        """Make a directory in a microsecond."""
         yield 1_000
 
     def create(
         self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
     ) -> Generator[Wait, None, Any]:
-        """Takes one, too."""
+        """Create an inode in a microsecond."""
         yield lead_ns + 1_000 + then_ns
         return FileInode(self.sb, self.sb.bdi.wb_of(0, 1, 0))
 
 
 class ToyMetadata:
-    """Nothing is logged: a tree of pointers is written anew, which costs nothing here."""
+    """Metadata without a log: writing the tree of pointers anew takes no time here."""
 
     gives_way = False
     log_bytes = 0
 
     def is_full(self) -> bool:
-        """Never."""
+        """Return False: no log can be full."""
         return False
 
     def wait_for_space(self, thread: Thread) -> Steps:
-        """Never called."""
+        """Do nothing; never called."""
         yield 0
 
     def convert(self, worker: Thread, inode: Any, ioend: Any) -> Steps:
-        """Never called: blocks are written ones at once."""
+        """Do nothing; never called, because no extent is unwritten."""
         yield 0
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
-        """There are no files of one run."""
+        """Return 0: no file is one run."""
         return 0
 
     def run_ended(self, inode: Any) -> None:
-        """Nor do they end."""
+        """Do nothing: no file is one run."""
 
     def sync_fs(self, thread: Thread) -> Steps:
-        """The root of the tree."""
+        """Write the root of the tree in a microsecond."""
         yield 1_000
 
     def commit_log(self, thread: Thread) -> Steps:
-        """The same."""
+        """Write the root of the tree in a microsecond."""
         yield 1_000
 
     def check(self) -> None:
-        """No law of its own."""
+        """Check nothing."""
 
 
 class CopyOnWrite:
-    """Each page that is written back gets a new block, the next one of the disk."""
+    """A placement that gives a page the next block of the disk at each writeback."""
 
     blocks, group_blocks, group_label, one_run_pages = BLOCKS, BLOCKS, "group", 0
 
@@ -94,7 +94,7 @@ class CopyOnWrite:
         self.next_block = 0
 
     def group_of(self, inode: Any) -> int:
-        """There is one."""
+        """Return 0, the only group."""
         return 0
 
     def new_file(self, inode: Any, is_open: bool) -> PagedFile:
@@ -106,7 +106,7 @@ class CopyOnWrite:
         return size + call_pages
 
     def write(self, file: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """A page with a block is delayed again."""
+        """Delay the pages *indices*, also those that have a block."""
         within = indices[: int(np.argmax(indices >= file.end)) if (indices >= file.end).any() else None]
         states = file.pages.states
         clean = len(np.unique(within[states[within] != DELAYED]))
@@ -115,10 +115,10 @@ class CopyOnWrite:
         return len(within), clean
 
     def released(self, file: Any) -> None:
-        """Nothing is kept for a file."""
+        """Do nothing: no blocks are kept for a file."""
 
     def write_run(self, thread: Thread, inode: Any, wbc: WritebackControl, runs: Runs) -> Steps:
-        """Never called: no file is one run."""
+        """Do nothing; never called, because no file is one run."""
         yield 0
 
     def map_extent(self, thread: Thread, inode: Any, file: Any, page: int, at_most: int) -> Steps:
@@ -133,15 +133,15 @@ class CopyOnWrite:
         return wbc.nr_to_write
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
-        """All behind the last block that was given out."""
+        """Yield the blocks behind the last block that was given out."""
         yield np.array([[self.next_block, BLOCKS - self.next_block]])
 
     def check(self) -> None:
-        """No law of its own."""
+        """Check nothing."""
 
 
 def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
-    """One mounted copy-on-write filesystem."""
+    """Return a mounted filesystem that copies on write."""
     flusher_costs = FlusherCosts(map_ns=1_000, page_ns=1_000, ioend_ns=0)
     costs = MapCosts(flusher_costs, 1, RandomFactors(parts, "map"), parts.hand_off)
     metadata = ToyMetadata()
@@ -160,10 +160,8 @@ def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     )  # fmt: skip
 
 
-def test_a_toy_that_copies_on_write_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that are written to four times, a part at a time, are written back more than once, each time to
-    another place; all laws of a run hold.
-    """
+def test_copy_on_write_filesystem_keeps_all_laws_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four calls write each page, and pages are written back more than once, to a new block each time."""
     xfs = kinds("filesystems")["xfs"]._replace(component=cow)
     monkeypatch.setitem(kinds("filesystems"), "xfs", xfs)
     command = f"{FIO.replace('4k', '1k')} --rw=randwrite --nrfiles=2 --filesize=4m --name=a"

@@ -1,4 +1,4 @@
-"""The workqueue that completes what was written: files of one run, and ioends of others."""
+"""The workqueue that completes writes: files of one run, and ioends of other files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from wbsim.sim.engine import Environment, Steps
 
 
 def metadata(run_ended: Any, gives_way: bool = True) -> Any:
-    """A filesystem's: a folio takes 100."""
+    """Return the metadata of a filesystem that completes a folio in 100 ns."""
     return SimpleNamespace(
         end_run=lambda worker, block, folios: 100 * folios, run_ended=run_ended, gives_way=gives_way
     )
 
 
 def completions(env: Environment, worker: Any, unwritten: bool, metadata: Any) -> Completions:
-    """The workqueue, with one worker."""
+    """Return a workqueue with one worker."""
     costs: Any = SimpleNamespace()
     queue = SimpleNamespace(ends_on=5)
     return Completions(
@@ -32,11 +32,21 @@ def completions(env: Environment, worker: Any, unwritten: bool, metadata: Any) -
     )
 
 
-def test_a_bound_worker_completes_what_ended_on_its_processor() -> None:
-    """Requests end on 1, 0, 0, any and 1, at 1, 11, 21 and so on; processor 2 has any's work.
+def test_bound_worker_completes_requests_that_ended_on_its_processor() -> None:
+    """Each file takes 100 ns, and another task has processor 1 until 50.
 
-    Each file takes 100, and a processor does its second one after its first.  Another task has processor 1
-    until 50; its worker waits, though processors 0 and 2 are idle at first.
+    t      processor 0                    processor 1                  processor 2
+    1                                     a ends, and waits
+    11     b ends
+    21     c ends, and waits
+    31                                                                 d ends (on any processor)
+    41                                    e ends, and waits
+    50                                    the other task ends
+    111    b is complete
+    131                                                                d is complete
+    150                                   a is complete
+    211    c is complete
+    250                                   e is complete
     """
     env = Environment()
     of = Processors(env, 3, SchedulerRules(50), lambda: 0.0)
@@ -75,8 +85,9 @@ def test_a_bound_worker_completes_what_ended_on_its_processor() -> None:
     ids=["unwritten", "written"],
 )
 def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[int]) -> None:
-    """On the device at 0, 50, 60 and 500; each takes 100. Unwritten extents are clean only then, others at
-    once.
+    """The writes of four files end at 0, 50, 60 and 500, and each file takes the worker 100 ns.
+
+    The pages of unwritten extents are clean after the completion, and other pages after the I/O.
     """
     env = Environment()
     done: list[tuple[int, str]] = []
@@ -96,7 +107,7 @@ def test_files_are_completed_one_after_the_other(unwritten: bool, clean: list[in
 
 
 def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
-    """Three of them, at 0, 50 and 70: its pages are clean, and it is completed, once."""
+    """Three bios end at 0, 50 and 70; then the pages of their ioend are clean, and are completed once."""
     env = Environment()
     done: list[int] = []
     ended: list[tuple[int, int]] = []
@@ -111,7 +122,7 @@ def test_an_ioend_of_several_bios_ends_with_the_last() -> None:
 
 
 def test_the_folios_of_an_ioend_end_after_its_conversion() -> None:
-    """The conversion takes 100, and each begun folio of four pages 7: five pages are clean at 114."""
+    """The conversion takes 100 ns, and each of two folios takes 7 ns, so the five pages are clean at 114."""
     env = Environment()
     clean: list[tuple[int, int]] = []
     worker: Any = SimpleNamespace(task=env.task("kworker"), spent=Spent())
@@ -135,9 +146,11 @@ def test_the_folios_of_an_ioend_end_after_its_conversion() -> None:
 
 
 @pytest.mark.parametrize(("gives_way", "other_began"), [(True, 100), (False, 600)])
-def test_it_gives_way_between_files_or_not_before_the_end(gives_way: bool, other_began: int) -> None:
-    """One processor: files of one, two and three folios of four pages, 100 each; another thread wakes at 50,
-    and has the processor after the first file, whose worker had its slice, or after the last.
+def test_worker_gives_way_between_files_or_at_the_end(gives_way: bool, other_began: int) -> None:
+    """Files of one, two and three folios take 100 ns a folio on the only processor.
+
+    Another thread wakes at 50.  The thread gets the processor after the first file, because the slice of the
+    worker is over, or after the last file.
     """
     env = Environment()
     of = Processors(env, 1, SchedulerRules(50), lambda: 0.0)

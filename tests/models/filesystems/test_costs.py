@@ -19,7 +19,7 @@ pytestmark = pytest.mark.source
 
 
 def test_factors_come_in_the_order_of_their_stream() -> None:
-    """They are drawn in blocks of 4 096."""
+    """The factors are drawn in blocks of 4 096."""
     drawn: list[int] = []
 
     def draw(count: int) -> NDArray[np.float64]:
@@ -33,35 +33,38 @@ def test_factors_come_in_the_order_of_their_stream() -> None:
 
 
 def costs(**given: int) -> MapCosts:
-    """Return costs of 4 000 for an allocation and 3 000 for a conversion; twice that with a tree."""
+    """Return costs of 4 000 ns for an allocation and 3 000 ns for a conversion; twice that with a tree."""
     flusher: Any = FlusherCosts(
         map_ns=4_000, page_ns=1, ioend_ns=3_000, tree_map_ns=8_000, tree_ioend_ns=6_000, **given
     )
     return MapCosts(flusher, 4, RandomFactors(BlockLayer().parts, "map"), HandOff(100, 0))
 
 
-def test_all_of_a_transaction_is_locked_where_no_part_is_given() -> None:
+def test_complete_transaction_is_locked_if_no_part_is_given() -> None:
     """XFS gives no part."""
     assert (costs().map_locked_ns(4_400), costs().range_locked_ns(6_000)) == (4_400, 6_000)
 
 
 def test_the_locked_part_grows_with_the_transaction() -> None:
-    """A quarter of an allocation, a third of a conversion: in a tree and with a random factor, too."""
+    """A quarter of an allocation and a third of a conversion are locked.
+
+    A tree and a random factor do not change these shares.
+    """
     of = costs(map_locked_ns=1_000, ioend_locked_ns=1_000)
     assert [of.map_locked_ns(ns) for ns in (4_000, 4_400, 8_000)] == [1_000, 1_100, 2_000]
     assert [of.range_locked_ns(ns) for ns in (3_000, 6_000)] == [1_000, 2_000]
 
 
-def test_a_part_of_nothing_is_nothing() -> None:
-    """An allocation that takes no time is locked for no time."""
+def test_transaction_without_time_is_locked_for_no_time() -> None:
+    """A given part of an allocation that takes no time is not divided by zero."""
     flusher = FlusherCosts(map_ns=0, page_ns=1, ioend_ns=0, map_locked_ns=0, ioend_locked_ns=0)
     of = MapCosts(flusher, 4, RandomFactors(BlockLayer().parts, "map"), HandOff(100, 0))
     assert (of.map_locked_ns(0), of.range_locked_ns(0)) == (0, 0)
 
 
 @pytest.mark.parametrize(("part", "whole"), [("map_locked_ns", "map_ns"), ("ioend_locked_ns", "ioend_ns")])
-def test_a_part_is_not_more_than_the_whole(part: str, whole: str) -> None:
-    """Just as much is taken."""
+def test_locked_part_above_the_complete_time_is_refused(part: str, whole: str) -> None:
+    """A part that is as long as the transaction is allowed."""
     given = {"map_ns": 4_000, "page_ns": 1, "ioend_ns": 4_000}
     FlusherCosts.model_validate({**given, part: 4_000})
     with pytest.raises(ValidationError, match=f"4001 ns are more than {whole}, 4000; it is a part"):

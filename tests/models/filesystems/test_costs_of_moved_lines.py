@@ -80,8 +80,11 @@ def times_of(filesystem: str, map_lines: int, ioend_lines: int) -> tuple[list[in
 
 
 @pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
-def test_transactions_on_another_processor_get_the_lines_of_the_file(filesystem: str) -> None:
-    """The first one, and one that follows another one on its processor, get none; the lock is held for it."""
+def test_transaction_on_another_processor_fetches_the_lines_of_the_file(filesystem: str) -> None:
+    """The first transaction, and one that follows another on its processor, fetch no line.
+
+    The inode's lock is held during the fetch.
+    """
     plain, moved = times_of(filesystem, 0, 0), times_of(filesystem, 3, 2)
     for without, with_lines in zip(plain, moved, strict=True):
         more = [after - before for before, after in zip(without, with_lines, strict=True)]
@@ -89,7 +92,7 @@ def test_transactions_on_another_processor_get_the_lines_of_the_file(filesystem:
 
 
 def test_lines_from_another_node_take_longer() -> None:
-    """Processors 0 to 3 are a node: 100 ns a line within it, and 300 ns from the other one."""
+    """Processors 0 to 3 are a node: a line takes 100 ns within the node, and 300 ns from the other node."""
     costs = FlusherCosts(map_ns=1, page_ns=1, ioend_ns=1, map_lines=5, ioend_lines=2)
     of = MapCosts(costs, 4, RandomFactors(BlockLayer().parts, "map"), HandOff(LINE_NS, 300, node_cpus=4))
     task, file = Environment().task("t"), PagedFile(0, True)
@@ -102,7 +105,7 @@ def test_lines_from_another_node_take_longer() -> None:
 
 
 def test_slower_processors_have_as_many_lines() -> None:
-    """A factor of processor times multiplies times alone."""
+    """A factor of processor times multiplies times, but not numbers of lines."""
     costs = FlusherCosts(map_ns=3, page_ns=2, ioend_ns=1, map_lines=5, ioend_lines=4)
     slower = scaled(costs, 2.0)
     assert (slower.map_ns, slower.ioend_ns, slower.map_lines, slower.ioend_lines) == (6, 2, 5, 4)

@@ -1,4 +1,4 @@
-"""Lines that all threads write: against queues of which each visit is an event."""
+"""Cache lines that all threads write, against queues in which each visit is an event."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def task_on(env: Environment, cpu: int) -> Task:
 class Lines:
     """Two lines, of four and of three writes, and two tasks.
 
-    Each task has a processor and a file of its own, or both have the same file.
+    Each task has its own processor and its own file; with *same_file* both have the same file.
     """
 
     def __init__(self, *, same_file: bool = False) -> None:
@@ -52,16 +52,16 @@ class Lines:
 
 
 def test_a_task_has_its_lines_after_the_first_operation() -> None:
-    """At first each line comes from another processor, once."""
+    """The first operation fetches each line from another processor, once."""
     assert Lines().operate((0, 0), (1_000, 0), (2_000, 0)) == [2 * 190, 0, 0]
 
 
-def test_a_line_comes_once_where_it_is_free() -> None:
-    """The other task wrote both lines last, and has left them."""
+def test_free_line_is_fetched_once_in_an_operation() -> None:
+    """The other task wrote both lines last, and its operation is over."""
     assert Lines().operate((0, 0), (1_000, 1), (2_000, 0)) == [2 * 190] * 3
 
 
-def test_a_line_that_is_busy_is_gone_after_each_write() -> None:
+def test_busy_line_is_fetched_for_each_write() -> None:
     """Two tasks begin one after the other.
 
     t      first task                        second task
@@ -74,17 +74,17 @@ def test_a_line_that_is_busy_is_gone_after_each_write() -> None:
 
 
 def test_a_task_waits_for_each_line_in_turn() -> None:
-    """The second line is the slow one: the second task finds the first free, the second busy."""
+    """The second line is slow, so the second task finds the first line free and the second line busy."""
     lines = Lines()
     lines.of = SharedLines(lines.env, (1, 9), OWN_NS, FAR_NS)
     busy_until_ns = 200 + 200 + 8 * 10
     assert lines.operate((0, 0), (250, 1))[1] == busy_until_ns + 9 * 200 - 250 - 10 * OWN_NS
 
 
-def test_a_free_line_may_be_gone_at_each_later_write() -> None:
-    """Since the first task's first operation, at 0, the other task began two within 1 000 ns.
+def test_free_line_may_move_between_two_writes() -> None:
+    """The other task began two operations in the 1 000 ns since the first operation of the first task.
 
-    An operation of 500 ns meets one of them on average, so a line is gone at a write with 1 - 1/e.
+    An operation of 500 ns meets one of them on average, so a line moves between two writes with 1 - 1/e.
     """
     later = (3 + 2) * (FAR_NS - OWN_NS) * (1 - exp(-1))
     assert Lines().operate((0, 0), (300, 1), (600, 1), (1_000, 0), lasts_ns=500)[3] == pytest.approx(
@@ -96,14 +96,14 @@ def test_lines_of_a_task_alone_stay_during_long_operations() -> None:
     assert Lines().operate((0, 0), (1_000, 0), (2_000, 0), lasts_ns=900) == [380, 0, 0]
 
 
-def test_operations_on_the_same_file_take_no_line_in_between() -> None:
-    """They exclude each other, so each line comes once for an operation."""
+def test_operations_on_one_file_move_no_line_between_writes() -> None:
+    """The operations exclude each other, so each line is fetched once for an operation."""
     lines = Lines(same_file=True)
     assert lines.operate((0, 0), (1_000, 1), (2_000, 1), (3_000, 0), lasts_ns=500) == [380, 380, 0, 380]
 
 
 def written_one_by_one(users: int, writes: int, lasts_ns: int) -> float:
-    """Return how often a line moves in an operation, if each write to it is an event.
+    """Return how often a line moves in an operation, if each write to the line is an event.
 
     Users begin operations of *lasts_ns* one after another; the writes are evenly apart.
     """
@@ -127,7 +127,10 @@ def written_one_by_one(users: int, writes: int, lasts_ns: int) -> float:
 
 
 def moved_at_once(users: int, writes: int, lasts_ns: int) -> float:
-    """Return the same of `SharedLines`, with transfers of a nanosecond and writes of nothing."""
+    """Return how often a line moves in an operation of `SharedLines`.
+
+    A transfer takes 1 000 ns, and a write on the line's own processor takes no time.
+    """
     env = Environment()
     of, operations, moved = SharedLines(env, (writes,), 0, 1_000), 400, [0]
     random = Streams(1).generator("work")
@@ -149,7 +152,7 @@ def moved_at_once(users: int, writes: int, lasts_ns: int) -> float:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 16), st.integers(1, 6))
 def test_lines_move_as_with_an_event_for_each_write(users: int, writes: int) -> None:
-    """A few users are no Poisson stream: with two to five users a line moves up to a quarter too seldom."""
+    """Few users are no Poisson stream: with two to five users a line moves up to a quarter too seldom."""
     lasts_ns = 10_000_000
     expected = written_one_by_one(users, writes, lasts_ns)
     bound = 0.25 if 1 < users < 6 else 0.1
@@ -157,7 +160,7 @@ def test_lines_move_as_with_an_event_for_each_write(users: int, writes: int) -> 
 
 
 def queued(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -> float:
-    """Return the time of an operation at the lines, in a closed queue of which each visit is an event.
+    """Return the time of an operation at the lines, in a closed queue in which each visit is an event.
 
     A user works for a random time, then visits one line after another.
     """
@@ -182,7 +185,7 @@ def queued(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -> 
 
 
 def reserved(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -> float:
-    """Return the same of `SharedLines`, whose writes always take *far_ns*."""
+    """Return the time of an operation at the lines, from `SharedLines`, with writes that take *far_ns*."""
     env = Environment()
     of = SharedLines(env, writes, far_ns, far_ns)
     random = Streams(1).generator("work")
@@ -208,7 +211,9 @@ def reserved(users: int, writes: tuple[int, ...], far_ns: int, work_ns: float) -
     st.integers(2, 12), st.lists(st.integers(1, 8), min_size=1, max_size=4), st.integers(100, 400),
     st.floats(0.5, 10.0),
 )  # fmt: skip
-def test_the_lines_are_a_closed_queue(users: int, writes: list[int], far_ns: int, work: float) -> None:
-    """An operation takes as long as with an event for each visit, for any share of work."""
+def test_shared_lines_take_as_long_as_a_closed_queue(
+    users: int, writes: list[int], far_ns: int, work: float
+) -> None:
+    """The share of work is any number."""
     given_all = users, tuple(writes), far_ns, work * far_ns * sum(writes)
     assert reserved(*given_all) == pytest.approx(queued(*given_all), rel=0.02)

@@ -1,4 +1,4 @@
-"""ext4: its free space, what it sets aside, and the real kernel's maps (docs/measurements.md E)."""
+"""ext4: its free space, its preallocations, and the maps of the real kernel (docs/measurements.md E)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SMALL = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64
 # -- free space ------------------------------------------------------------------------------------------
 
 
-def test_what_mkfs_keeps_is_where_dumpe2fs_says() -> None:
-    """The free blocks of a fresh 12 GiB: of groups 0, 1, 2, 48 and 49, and of all."""
+def test_metadata_of_mkfs_lies_where_dumpe2fs_prints_it() -> None:
+    """The numbers are blocks in single groups of a fresh filesystem of 12 GiB, and its room."""
     geometry = LOOP_EXT4.geometry
     assert [geometry.head_blocks(group) for group in (0, 1, 2, 3, 48)] == [9_257, 1_027, 0, 1_027, 8_224]
     assert GROUP_BLOCKS - geometry.head_blocks(49) == 15_357
@@ -40,9 +40,10 @@ def test_what_mkfs_keeps_is_where_dumpe2fs_says() -> None:
 
 
 @given(taken=st.lists(st.tuples(st.integers(0, GROUP_BLOCKS - 1), st.integers(1, 3_000)), max_size=12))
-def test_the_buddies_are_the_free_blocks(taken: list[tuple[int, int]]) -> None:
-    """The first buddy that an order is given is aligned and free, and there is none if no aligned power of
-    two is.
+def test_buddies_of_each_order_are_aligned_and_free(taken: list[tuple[int, int]]) -> None:
+    """The first buddy of an order is aligned and free.
+
+    An order has no buddy if no aligned run of its length is free.
     """
     group = BlockGroup(3, 100)
     bitmap = np.zeros(GROUP_BLOCKS, bool)
@@ -63,7 +64,7 @@ def test_the_buddies_are_the_free_blocks(taken: list[tuple[int, int]]) -> None:
 
 @given(data=st.data())
 def test_no_block_is_given_twice(data: st.DataObject) -> None:
-    """Whatever is asked for, by place or by size, and given back in between."""
+    """Blocks are taken by place or by size and given back, in any order."""
     mballoc = Mballoc(SMALL, by_order=data.draw(st.booleans()))
     mballoc.read_bitmaps(0)
     owner = np.zeros(SMALL.groups * GROUP_BLOCKS, bool)
@@ -90,8 +91,8 @@ def test_no_block_is_given_twice(data: st.DataObject) -> None:
     assert sum(mballoc.free_blocks(flex) for flex in range(SMALL.flexes)) == (~owner).sum()
 
 
-def test_too_long_a_wish_gets_the_longest_and_a_full_disk_nothing() -> None:
-    """As long as anything is free, something is found."""
+def test_long_request_gets_the_longest_free_run() -> None:
+    """Requests find blocks until the disk is full."""
     mballoc = Mballoc(SMALL, by_order=True)
     lengths = []
     while (found := mballoc.find(0, 32_768))[1]:
@@ -100,7 +101,7 @@ def test_too_long_a_wish_gets_the_longest_and_a_full_disk_nothing() -> None:
     assert mballoc.find(0, 1) == (0, 0)
 
 
-# -- what is set aside -----------------------------------------------------------------------------------
+# -- preallocations --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -111,14 +112,17 @@ def test_too_long_a_wish_gets_the_longest_and_a_full_disk_nothing() -> None:
     ],
 )  # fmt: skip
 def test_the_window_grows_with_the_file(page: int, count: int, size: int, expected: tuple[int, int]) -> None:
-    """ext4_mb_normalize_request: whole files to 1 MiB, then 2, 4 and 8 MiB; a request may reach beyond."""
+    """ext4_mb_normalize_request: a file up to 1 MiB is one window, and larger files have 2, 4 and 8 MiB.
+
+    A request may reach beyond its window.
+    """
     file = FilePages(16_384, base=0)
     file.pages.size[0] = size
     assert window(file.pages, page, count) == expected
 
 
-def test_the_window_leaves_out_what_has_blocks() -> None:
-    """Mapped on one side, held on the other."""
+def test_window_leaves_out_pages_with_blocks() -> None:
+    """Pages on one side are mapped, and pages on the other side have held blocks."""
     file = FilePages(4_096, base=0)
     write_all(file.pages, np.arange(3_000), 4_096)
     hold_blocks(file.pages, 2_100, 700, 50)
@@ -130,10 +134,10 @@ def test_the_window_leaves_out_what_has_blocks() -> None:
 @pytest.mark.parametrize(
     ("page", "count", "got", "expected"), [(2_045, 10, 200, 1_848), (100, 50, 200, 0), (900, 10, 300, 900)]
 )
-def test_what_is_too_short_for_the_window_covers_the_request(
+def test_blocks_too_few_for_the_window_cover_the_request(
     page: int, count: int, got: int, expected: int
 ) -> None:
-    """ext4_mb_new_inode_pa: at the window's end, at its start, or from the request on."""
+    """ext4_mb_new_inode_pa: the blocks lie at the window's end, at its start, or from the request on."""
     assert placed_in(0, 2_048, page, count, got) == expected
 
 
@@ -141,7 +145,7 @@ def test_what_is_too_short_for_the_window_covers_the_request(
 
 
 def scenario(workload: dict[str, Any], dirty_mib: int | None, kernel: str = "6.18") -> Scenario:
-    """What docs/measurements.md E ran: a fresh 12 GiB ext4."""
+    """Return a scenario of docs/measurements.md E: a fresh ext4 of 12 GiB."""
     rules = KERNELS[kernel].inputs()
     if dirty_mib is not None:
         rules["dirty"] |= {"dirty_bytes": dirty_mib * MIB, "dirty_background_bytes": dirty_mib * MIB // 2}
@@ -151,7 +155,7 @@ def scenario(workload: dict[str, Any], dirty_mib: int | None, kernel: str = "6.1
 
 
 def fio(jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite") -> dict[str, Any]:
-    """A directory for each job; *filesize* in KiB."""
+    """Return a fio with a directory for each job; *filesize* is in KiB."""
     return {
         "kind": "fio",
         "rw": rw,
@@ -168,7 +172,7 @@ def fio(jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite") -> dict[s
 
 
 def dd(streams: int, size: int, sharing: int) -> dict[str, Any]:
-    """*streams* of *size* MiB, so many to a directory."""
+    """Return a dd of *streams* files of *size* MiB, *sharing* of them in each directory."""
     return {
         "kind": "dd", "streams": streams, "directories": streams // sharing, "bs": MIB, "count": size,
         "zero_page_time": 500, "fork_time": 1_000_000,
@@ -176,7 +180,7 @@ def dd(streams: int, size: int, sharing: int) -> dict[str, Any]:
 
 
 def run(what: Scenario, seed: int = 1) -> Machine:
-    """Run it, and see that no page is lost and no block has two owners."""
+    """Return the machine after its run, in which no page was lost and no block has two owners."""
     machine = build(what, seed)
     machine.run()
     assert machine.cache.dirty == machine.cache.writeback == 0
@@ -189,12 +193,12 @@ def run(what: Scenario, seed: int = 1) -> Machine:
 
 
 def files(machine: Machine) -> Any:
-    """Its files, in the order of creation."""
+    """Return the files of *machine*, in the order of creation."""
     return only(machine.mounts).filesystem.layouts()
 
 
 def counts(machine: Machine) -> list[int]:
-    """Extents of each file, as filefrag counts them."""
+    """Return the extents of each file, as filefrag counts them."""
     return list(only(machine.mounts).filesystem.extents_per_file())
 
 
@@ -207,10 +211,10 @@ def counts(machine: Machine) -> list[int]:
     rw=st.sampled_from(["write", "randwrite"]),
     kernel=st.sampled_from(["2.6.34", "3.11", "6.18"]),
 )
-def test_free_and_used_are_the_disk(
+def test_free_and_used_blocks_add_up_to_the_disk(
     dirty: int | None, jobs: int, nrfiles: int, filesize: int, rw: str, kernel: str
 ) -> None:
-    """Free blocks, pages and trees, which its `check` counts; what is held for a file goes back once."""
+    """`check` counts free blocks, pages and trees; blocks that are held for a file are given back once."""
     machine = run(scenario(fio(jobs, nrfiles, filesize, rw), dirty, kernel))
     files = only(machine.mounts).filesystem.layouts()
     assert sum(file.size for file in files) == jobs * nrfiles * filesize // 4
@@ -225,7 +229,7 @@ def test_free_and_used_are_the_disk(
 def test_a_nearly_full_filesystem_keeps_its_laws(
     descriptors: int, nrfiles: int, filesize: int, rw: str, kernel: str
 ) -> None:
-    """What is held for later is given up where nothing else is free; every block has one owner."""
+    """Held blocks are given up if no other block is free, and every block has one owner."""
     inputs = scenario(fio(1, nrfiles, filesize, rw), None, kernel).inputs()
     inputs["mounts"]["mnt"]["filesystem"] |= {
         "size": 256 * MIB,
@@ -235,8 +239,8 @@ def test_a_nearly_full_filesystem_keeps_its_laws(
     run(Scenario.model_validate(inputs))
 
 
-def test_a_full_filesystem_says_so() -> None:
-    """The pages fit, the blocks of the file's tree do not."""
+def test_full_filesystem_is_an_error() -> None:
+    """The pages fit, but the blocks of the file's tree do not."""
     inputs = scenario(fio(1, 1, 29_900), 8).inputs()
     inputs["mounts"]["mnt"]["filesystem"] |= {
         "size": 256 * MIB,
@@ -249,7 +253,10 @@ def test_a_full_filesystem_says_so() -> None:
 
 @pytest.mark.parametrize(("kernel", "left"), [("3.11", []), ("6.18", [512 - 5])])
 def test_closed_small_files_are_packed_since_6_0(kernel: str, left: list[int]) -> None:
-    """20 KiB, closed before writeback: into a run of 512 blocks, or (mechanisms.md 6.6) each by itself."""
+    """A file of 20 KiB is closed before writeback, and gets blocks of a run of 512 from 6.0 on.
+
+    Before 6.0 such a file gets only its own blocks (mechanisms.md 6.6).
+    """
     filesystem: Any = only(run(scenario(fio(1, 1, 20), None, kernel)).mounts).filesystem
     assert [free for runs in filesystem.placement.new_blocks.locality_groups for _, free in runs] == left
 
@@ -262,24 +269,30 @@ RANDOM = [
     ((48, 3, 2, 96), [2, 2, 4, 2, 3, 2]),
     ((None, 1, 6, 256), [4, 4, 4, 4, 4, 4]),
 ]
-"""(dirty MiB, jobs, files each, MiB each) of fio's random writes, and what filefrag found; no change of
-the model followed from the last three.
+"""(dirty MiB, jobs, files each, MiB each) of fio's random writes, and the extents that filefrag counted.
+
+The last three rows led to no change of the model.
 """
 
 
 @pytest.mark.parametrize(("what", "real"), RANDOM)
-def test_random_writes_lie_as_the_kernels(what: tuple[int | None, int, int, int], real: list[int]) -> None:
-    """Windows of 8 MiB in the order of the file, broken where the tree's blocks are: the kernel's count
-    within two.
+def test_random_writes_leave_as_many_extents_as_the_kernel(
+    what: tuple[int | None, int, int, int], real: list[int]
+) -> None:
+    """Windows of 8 MiB lie in the order of the file, with breaks at the blocks of the tree.
+
+    The mean is within two extents of the kernel's mean.
     """
     dirty, jobs, nrfiles, size = what
     found = counts(run(scenario(fio(jobs, nrfiles, size * 1024), dirty)))
     assert np.mean(found) == pytest.approx(np.mean(real), abs=2)
 
 
-def test_a_random_file_breaks_where_the_kernels_did() -> None:
-    """Between 13 and 17 windows of 8 MiB lie together: a group of 128 MiB has 16, and loses the one with the
-    tree's blocks, wherever that is (6.18, three files: 16 14 17 13 16 14 16 14 8, and 16 14 16 ...).
+def test_random_file_breaks_as_often_as_in_the_kernel() -> None:
+    """Between 13 and 17 windows of 8 MiB lie together.
+
+    A group of 128 MiB has 16 windows, and loses the one with the blocks of the tree.  Three files of Linux
+    6.18 have 16 14 17 13 16 14 16 14 8, and 16 14 16 ...
     """
     (file,) = files(run(scenario(fio(1, 1, 1024 * 1024), 128)))
     first, *middle, _ = [extent.pages for extent in file.extents()]
@@ -288,8 +301,8 @@ def test_a_random_file_breaks_where_the_kernels_did() -> None:
     assert np.mean(middle) == pytest.approx(15 * 2_048, rel=0.02)
 
 
-def test_an_extent_that_goes_on_in_the_next_group_is_drawn_there() -> None:
-    """From the middle of group 1 to the middle of group 3, which is drawn in three rows."""
+def test_extent_over_several_groups_is_drawn_in_each_of_them() -> None:
+    """The extent reaches from the middle of group 1 to the middle of group 3, and is drawn in three rows."""
     table = np.array([[0, GROUP_BLOCKS * 3 // 2, 2 * GROUP_BLOCKS]])
     groups, picture = owners([table], GROUP_BLOCKS, 4)
     assert groups == [1, 2, 3]
@@ -297,16 +310,14 @@ def test_an_extent_that_goes_on_in_the_next_group_is_drawn_there() -> None:
 
 
 def test_small_files_are_packed_by_the_locality_group() -> None:
-    """32 KiB each: one behind the other, as the kernel put them."""
+    """Files of 32 KiB lie one behind the other, like those of the kernel."""
     starts = [file.extents()[0].block for file in files(run(scenario(fio(1, 100, 32), None)))]
     assert np.diff(starts).tolist() == [8] * 99
 
 
 @pytest.mark.parametrize(("size", "rw", "apart"), [(700, "write", 175), (3_072, "randwrite", 768)])
-def test_closed_files_take_what_they_need(size: int, rw: str, apart: int) -> None:
-    """Closed before they are written back: nothing is set aside, and 700 KiB or 3 MiB lie behind each
-    other.
-    """
+def test_closed_files_get_no_preallocation(size: int, rw: str, apart: int) -> None:
+    """Files of 700 KiB or 3 MiB are closed before writeback, and lie one behind the other."""
     starts = [file.extents()[0].block for file in files(run(scenario(fio(1, 8, size, rw), None)))]
     assert (np.diff(sorted(starts)) == apart).sum() >= 6
 
@@ -323,14 +334,17 @@ def test_closed_files_take_what_they_need(size: int, rw: str, apart: int) -> Non
         (64, fio(1, 4, 128 * 1024, "write"), 14.5),
     ],
 )
-def test_streams_lie_as_the_kernels(dirty: int | None, workload: dict[str, Any], real: float) -> None:
-    """Extents of a few windows, whatever the directory: within a quarter of filefrag's count."""
+def test_streams_leave_as_many_extents_as_the_kernel(
+    dirty: int | None, workload: dict[str, Any], real: float
+) -> None:
+    """Extents have a few windows in any directory; the mean is within a quarter of filefrag's."""
     assert np.mean(counts(run(scenario(workload, dirty)))) == pytest.approx(real, rel=0.25)
 
 
-def test_the_quota_bump_writes_128_mib_at_once() -> None:
-    """To 3.10 a visit writes all that is dirty at the cursor, up to 128 MiB, although the quota is 4 MiB:
-    wherever in a window it begins.
+def test_quota_bump_writes_up_to_128_mib_at_once() -> None:
+    """A visit up to 3.10 writes all dirty pages at the cursor, up to 128 MiB, although the quota is 4 MiB.
+
+    The visit may begin anywhere in a window.
     """
     largest = {}
     for bump, dirty in ((32_768, None), (32_768, 64), (0, None)):

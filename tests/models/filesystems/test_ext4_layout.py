@@ -1,4 +1,4 @@
-"""The place that ext4 gives to pages, by hand."""
+"""The places that ext4 gives to pages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from wbsim.models.filesystems.ext4.new_blocks import group_in_front
 from wbsim.models.filesystems.ext4.placement import is_delayed
 
 
-def test_pages_that_are_written_to() -> None:
-    """Whatever they were, they are dirty; up to where there is room."""
+def test_written_pages_become_dirty_in_any_state() -> None:
+    """The call stops at the first page behind the room of the file."""
     of = file(".mdDHh....", {1: 5, 3: 6}, size=6)
     assert write_all(of.pages, np.array([0, 1, 2, 3, 4, 5, 7, 9, 6]), 9) == (7, 4)
     assert letters(of) == "dDdDhh.d.."
@@ -33,8 +33,15 @@ def test_pages_that_are_written_to() -> None:
         (250, 10, 255, (0, 512)),
     ],
 )  # fmt: skip
-def test_windows_at_their_bounds(page: int, count: int, size: int, expected: tuple[int, int]) -> None:
-    """16 KiB to 1 MiB as a whole; 2 MiB up to 4, 4 MiB up to 8, then 8."""
+def test_window_has_16_kib_to_8_mib_by_file_size(
+    page: int, count: int, size: int, expected: tuple[int, int]
+) -> None:
+    """A file of up to 1 MiB is one window of 16 KiB to 1 MiB.
+
+    * Windows have 2 MiB in a file up to 4 MiB.
+    * Windows have 4 MiB in a file up to 8 MiB.
+    * Windows have 8 MiB in a larger file.
+    """
     of = file("." * 8_192, size=size)
     assert window(of.pages, page, count) == expected
 
@@ -46,21 +53,26 @@ def test_windows_at_their_bounds(page: int, count: int, size: int, expected: tup
         (151, 10, 50, 150), (199, 1, 50, 150),
     ],
 )  # fmt: skip
-def test_where_fewer_blocks_than_the_window_are_held(page: int, count: int, got: int, placed: int) -> None:
-    """Of pages 100 to 199: its first if they cover the request, its last if that is among them."""
+def test_fewer_blocks_than_the_window_cover_the_request(page: int, count: int, got: int, placed: int) -> None:
+    """The window has the pages 100 to 199.
+
+    * The blocks belong to its first pages if these cover the request.
+    * They belong to its last pages if the request begins among these.
+    * Otherwise they begin with the request.
+    """
     assert placed_in(100, 200, page, count, got) == placed
 
 
 @pytest.mark.parametrize(("page", "group"), [(0, 77), (1, 5), (2, 77), (3, 77), (4, 9)])
 @pytest.mark.source
-def test_the_group_of_the_block_in_front(page: int, group: int) -> None:
-    """Or another, where there is none: what is delayed or held has none yet."""
+def test_group_in_front_is_that_of_the_page_before(page: int, group: int) -> None:
+    """A hole, a delayed page and a held block in front give the other group."""
     of = file("mdhm.", {0: 5 * 32_768 + 7, 2: 3 * 32_768, 3: 9 * 32_768})
     assert group_in_front(of, page, 77) == group  # type: ignore[arg-type]
 
 
-def test_which_pages_wait_for_a_block() -> None:
-    """Held for them or not."""
+def test_pages_with_and_without_held_blocks_are_delayed() -> None:
+    """Dirty and mapped pages have their blocks."""
     assert is_delayed(file(".drmDHh").pages.states).tolist() == [
         letter in "dh" for letter in ".drmDHh"
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a new name costs in ext4, and what it is given."""
+"""A new name in ext4: its cost, its inode, and the blocks that it dirties."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_bloc
 
 
 class Names:
-    """The names of one ext4 whose leaves take 3 of them; flex 0 has 900 free blocks, flex 1 has *free*."""
+    """The names of an ext4 with 3 names in a leaf.
+
+    Flex group 0 has 900 free blocks, and flex group 1 has *free*.
+    """
 
     def __init__(self, free: int = 900, first_in_hash_order: int = 0, geometry: Geometry = GEOMETRY) -> None:
         self.env = Environment()
@@ -64,8 +67,9 @@ class Names:
         self.stopped.append((self.env.now, credits_asked, blocks))
 
     def make(self, directories: int, files: int) -> Task:
-        """So many directories and, in the last one, so many files: 5 ns of the caller's before each, 20 after
-        it.
+        """Make *directories* directories and, in the last one, *files* files.
+
+        The caller takes 5 ns before each file and 20 ns after it.
         """
         task = self.env.task("writer")
 
@@ -88,9 +92,11 @@ class Names:
 
 
 def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
-    """60 000 for the directory, which takes flex 1: flex 0 has two, the root and lost+found. Each name then
-    waits 7 for its handle and works for 5 + 1 500 + 20; a leaf is begun for the first and the fourth. The
-    directory has the first inode of group 16, the files the next ones.
+    """The directory takes 60 000 ns, and each file 7 ns for its handle and then 5 + 1 500 + 20 ns.
+
+    * The directory takes flex group 1, because group 0 has two directories, the root and lost+found.
+    * The directory has the first inode of block group 16, and the files have the next inodes.
+    * The first and the fourth name begin a leaf.
     """
     of = Names()
     of.make(1, 4)
@@ -113,10 +119,11 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
     assert of.cache.cached_inodes == 4
 
 
-def test_directories_go_where_the_fewest_are_and_room_is() -> None:
-    """Flex 1 has more inodes left than the average, by the 11 that mkfs keeps in flex 0, until ten
-    directories have taken one each. Where neither has both blocks and inodes above the average, all count: at
-    two in each, the hash says where to begin.
+def test_directory_goes_to_the_flex_group_with_the_fewest_directories() -> None:
+    """Flex group 1 has more free inodes than the average until ten directories have taken one each.
+
+    mkfs keeps 11 inodes in flex group 0.  If neither group has both blocks and inodes above the average, both
+    groups count.  If each then has two directories, the hash selects the first group.
     """
     assert _flexes(Names(), 13) == [1] * 10 + [0, 1, 0]
     assert _flexes(Names(free=100), 4) == [1, 1, 0, 1]
@@ -144,7 +151,7 @@ def test_files_go_to_the_next_flex_group_with_inodes() -> None:
 
 
 def test_a_file_without_a_free_inode_is_refused() -> None:
-    """372 inodes are left of 384 once there is a directory, for directories, too."""
+    """372 of 384 inodes are left after the first directory; a second directory is refused, too."""
     of = Names(geometry=FEW)
     with pytest.raises(NoSpace, match="every inode of the filesystem is in use"):
         of.make(1, 373)

@@ -1,4 +1,4 @@
-"""Allocations and conversions of ext4: how long they take, how long i_data_sem is held, what is logged."""
+"""Allocations and conversions of ext4: their time, the hold time of i_data_sem, and the logged blocks."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_an_allocation_has_no_more_pages_than_a_request() -> None:
     assert mapped == [MAX_REQUEST_PAGES, 2_400] == [2_048, 2_400]
 
 
-def test_allocations_and_conversions_by_hand() -> None:
-    """The inode holds four extents; in a file of more, which has a tree, an allocation takes twice as long.
+def test_allocation_takes_twice_as_long_in_a_tree() -> None:
+    """The inode holds four extents, and a file with more extents has a tree.
 
     Six pages lie apart.  A quarter of an allocation and a third of a conversion pass under i_data_sem.
     """
@@ -89,8 +89,8 @@ def test_allocations_and_conversions_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("kernel", "unwritten"), [("2.6.34", 0), ("6.18", 1)])
-def test_extents_are_unwritten_where_the_era_converts_them(kernel: str, unwritten: int) -> None:
-    """One page is mapped, and nothing is converted yet."""
+def test_new_extents_are_unwritten_if_the_kernel_converts_them(kernel: str, unwritten: int) -> None:
+    """One page is mapped, and no extent is converted yet."""
     machine = build(parse(TEXT.replace("6.18", kernel), "x.toml").cases[0].scenario, 1)
     filesystem, left = only(machine.mounts).filesystem, list[int]()
     thread = machine.thread("flusher")

@@ -1,4 +1,4 @@
-"""Which allocation group an extent is taken from."""
+"""The allocation group that an extent is taken from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wbsim.sim.sync import Semaphore
 
 
 class Groups:
-    """Groups with so many free blocks together."""
+    """Groups whose longest free extents have *longest* blocks."""
 
     def __init__(self, *longest: int, wake_ns: int = 0) -> None:
         self.env = env = Environment()
@@ -33,7 +33,7 @@ class Groups:
         self.found: list[tuple[int, int]] = []
 
     def hold(self, number: int, until_ns: int, then_free: int) -> None:
-        """Another task holds that AGF until then, and has left so many blocks."""
+        """Let another task hold the AGF of a group until *until_ns*, and leave *then_free* blocks."""
         group = self.groups[number]
         assert group.agf.try_down()
 
@@ -44,7 +44,7 @@ class Groups:
         self.env.call_at(until_ns, 0, end)
 
     def ask(self, target: int, length: int) -> list[tuple[int, int]]:
-        """When which group was locked."""
+        """Return when a group was locked, and which group."""
 
         def body(task: Task) -> Steps:
             thread: Any = SimpleNamespace(task=task, spent=Spent(), before_sleep=lambda: None)
@@ -58,22 +58,22 @@ class Groups:
 
 
 def test_the_search_begins_at_the_target_and_goes_round() -> None:
-    """1 has too little, 2 is locked, 3 has too little: 0."""
+    """Group 1 has too few blocks, group 2 is locked, group 3 has too few blocks, and group 0 is taken."""
     of = Groups(9, 2, 9, 2)
     of.hold(2, 50, 9)
     assert of.ask(1, 5) == [(0, 0)]
 
 
-def test_where_all_are_locked_the_first_is_waited_for() -> None:
-    """1, until 70, though 0 is free before."""
+def test_task_waits_for_the_target_if_all_groups_are_locked() -> None:
+    """The task waits for group 1 until 70, although group 0 is free earlier."""
     of = Groups(9, 9)
     of.hold(0, 50, 9)
     of.hold(1, 70, 9)
     assert of.ask(1, 5) == [(70, 1)]
 
 
-def test_who_finds_too_little_after_the_wait_lets_go_and_searches_on() -> None:
-    """1 was waited for until 70, and has too little then: 0, and 1 is free again."""
+def test_task_searches_on_if_the_target_is_full_after_waiting() -> None:
+    """The task waits for group 1 until 70, finds too few blocks, unlocks the group, and takes group 0."""
     of = Groups(9, 9)
     of.hold(0, 50, 9)
     of.hold(1, 70, 2)
@@ -81,15 +81,15 @@ def test_who_finds_too_little_after_the_wait_lets_go_and_searches_on() -> None:
     assert of.groups[1].agf.free
 
 
-def test_the_longest_of_all_counts_where_none_has_enough() -> None:
-    """Four of eight; nothing at all is an error."""
+def test_longest_free_extent_is_taken_if_none_is_enough() -> None:
+    """A request for eight blocks gets the group with four, and fails if no block is free."""
     assert Groups(2, 4).ask(0, 8) == [(0, 1)]
     with pytest.raises(NoSpace, match="is full"):
         Groups(0, 0).ask(0, 8)
 
 
 def test_a_task_that_waits_wakes_up_as_the_owner() -> None:
-    """All groups are locked: the wanted group is handed over at 31, and the task runs 7 ns later."""
+    """All groups are locked: the target is handed over at 31, and the task runs 7 ns later."""
     of = Groups(9, 9, 9, wake_ns=7)
     for number in range(3):
         of.hold(number, 30 + number, 9)
@@ -97,7 +97,10 @@ def test_a_task_that_waits_wakes_up_as_the_owner() -> None:
 
 
 def test_a_task_flushes_its_plug_before_it_waits() -> None:
-    """For the group that it wants, and for the update of the reverse mapping, but not for a free group."""
+    """The task waits for a locked target and for the update of the reverse mapping.
+
+    For a free group the task does not wait.
+    """
     of, flushed = Groups(9), list[int]()
     of.hold(0, 50, 9)
 

@@ -12,9 +12,9 @@ from wbsim.sim.engine import Steps
 
 
 def test_a_burst_waits_for_the_holds_that_it_meets() -> None:
-    """In 1 000 the lock is held for 100 and for 300: ten calls meet four holds.
+    """The lock is held for 100 and 300 ns in 1 000 ns, so ten calls meet four holds.
 
-    A call that meets a hold waits for (100^2 + 300^2) / 400 / 2 = 125, and 50 for its wake-up.
+    A call that meets a hold waits for (100^2 + 300^2) / 400 / 2 = 125 ns, and 50 ns for its wake-up.
     """
     layer = BlockLayer(wake_ns=50)
     env, locks, waited = layer.env, InodeLocks(layer.parts, "ILOCK"), list[int | None]()
@@ -48,7 +48,7 @@ def test_a_burst_waits_for_the_holds_that_it_meets() -> None:
 
 
 def test_a_burst_meets_no_more_holds_than_it_has_calls() -> None:
-    """The lock was held for all of the time, 200 in one piece: each of three calls waits 100 and 50."""
+    """The lock was held all the time, for 200 ns in one hold: each of three calls waits 100 + 50 ns."""
     layer = BlockLayer(wake_ns=50)
     env, locks = layer.env, InodeLocks(layer.parts, "ILOCK")
     file = PagedFile(0, True)

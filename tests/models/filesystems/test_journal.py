@@ -1,6 +1,4 @@
-"""ext4's journal: what a transaction logs, when it is committed, what waits for it (docs/measurements.md
-F).
-"""
+"""The journal of ext4: logged blocks, commits, and the waits for both (docs/measurements.md F)."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from wbsim.sim.units import KIB, MS, S
 class Log:
     """A journal of *blocks* blocks on a slow device, whose partition begins at block 10.
 
-    Its *runs* of blocks are at block 1000 by default.
+    The default of *runs* is one run at block 1000.
     """
 
     def __init__(
@@ -42,7 +40,7 @@ class Log:
         self.journal.start()
 
     def run(self, *bodies: Any, until_ns: int = 20 * S) -> list[tuple[int, int, str]]:
-        """What the device was given: first block, blocks, op."""
+        """Run *bodies*, and return the requests of the device: first block, blocks, op."""
         for body in bodies:
             thread = self.layer.parts.thread("task")
             self.layer.env.start(thread.task, body(thread))
@@ -54,9 +52,12 @@ class Log:
         ]  # fmt: skip
 
 
-def test_a_commit_logs_each_block_once_with_descriptors_and_a_flush() -> None:
-    """260 blocks, dirtied twice, from the last on: 260, two descriptors of 254 and 6, 128 blocks a request;
-    the commit block alone; and all in the order of place.
+def test_commit_logs_each_block_once_and_flushes_the_device() -> None:
+    """260 blocks are dirtied twice, from the last block on.
+
+    * The log gets 260 blocks and two descriptors, of 254 and 6 blocks, in requests of at most 128 blocks.
+    * The log gets the commit block in one more request, with a flush.
+    * All blocks are written in place, in the order of place.
     """
     log = Log(1_000)
 
@@ -73,7 +74,7 @@ def test_a_commit_logs_each_block_once_with_descriptors_and_a_flush() -> None:
 
 
 def test_a_journal_goes_through_its_runs_in_turn() -> None:
-    """Commits of 4 blocks: two in the first run, two that reach into the second, and again from the start."""
+    """25 commits of 4 blocks fill the runs of 9 and 87 blocks, and begin again with the first run."""
     log = Log(12 * 8, runs=((1_000, 9), (5_000, 87)))
 
     def body(thread: Thread) -> Steps:
@@ -87,8 +88,11 @@ def test_a_journal_goes_through_its_runs_in_turn() -> None:
     assert blocks == [*range(1_000, 1_009), *range(5_000, 5_087), *range(1_000, 1_004)]
 
 
-def test_a_sync_leaves_to_the_running_transaction_what_it_has() -> None:
-    """Blocks 1 to 4 are committed, and 2 is dirtied again while they are: it is not written in place yet."""
+def test_sync_leaves_the_blocks_of_the_running_transaction() -> None:
+    """Blocks 1 to 4 are committed, and block 2 is dirtied again during the commit.
+
+    Block 2 is not written in place yet.
+    """
     log = Log(1_000)
 
     def body(thread: Thread) -> Steps:
@@ -106,8 +110,8 @@ def test_a_sync_leaves_to_the_running_transaction_what_it_has() -> None:
 
 
 @pytest.mark.parametrize(("since_ns", "commit_ns"), [(0, 5 * S), (300_000_000, 6 * S), (1 * S, 6 * S)])
-def test_a_transaction_is_committed_in_the_second_after_five(since_ns: int, commit_ns: int) -> None:
-    """The timer is rounded up to a whole second; 30 s later the block is written in place."""
+def test_commit_timer_is_rounded_up_to_a_second(since_ns: int, commit_ns: int) -> None:
+    """The timer expires at the first full second after 5 s; 30 s later the block is written in place."""
     log = Log()
 
     def body(thread: Thread) -> Steps:
@@ -122,8 +126,9 @@ def test_a_transaction_is_committed_in_the_second_after_five(since_ns: int, comm
 
 
 def test_a_transaction_is_at_most_a_third_of_the_journal() -> None:
-    """100 blocks of 300: with 22 for overhead and 30 asked for, the handle that would come to 101 waits for a
-    commit: of 49 blocks, a descriptor and the commit block.
+    """A third of 300 blocks is 100: 22 for overhead, 30 for the new handle, and the logged blocks.
+
+    A handle that would bring the sum to 101 waits for a commit: 49 blocks, a descriptor and the commit block.
     """
     log = Log(300)
 
@@ -136,7 +141,7 @@ def test_a_transaction_is_at_most_a_third_of_the_journal() -> None:
 
 
 def test_reserved_credits_are_at_most_half_a_transaction() -> None:
-    """18 for each of two extents fit into 50; the third waits until one is converted."""
+    """18 credits for each of two extents fit into 50; the third extent waits until one is converted."""
     log = Log(300)
     times: list[int] = []
 
@@ -153,9 +158,10 @@ def test_reserved_credits_are_at_most_half_a_transaction() -> None:
     assert times == [0, 0, 7_000]
 
 
-def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
-    """Transactions of 40 blocks and more in a journal of 300, which must keep 100 free; a block that was
-    logged again is left to the newer one.
+def test_task_without_room_writes_the_oldest_transaction_in_place() -> None:
+    """Transactions have 41 blocks, and the journal of 300 blocks must keep 100 of them free.
+
+    A block that a newer transaction has logged again is left to that transaction.
     """
     log = Log(300)
     began: list[int] = []
@@ -180,9 +186,10 @@ def test_who_needs_room_writes_the_oldest_transaction_in_place() -> None:
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_who_forces_during_a_commit_waits_for_it(wanted: bool) -> None:
-    """The second comes 1 us after the first, into the commit, whether another is wanted or not; both go on
-    once it is on disk.
+def test_force_during_a_commit_waits_for_the_commit(wanted: bool) -> None:
+    """The second task comes 1 us after the first, during the commit; another commit may be *wanted*.
+
+    Both tasks continue when the commit is on disk.
     """
     log = Log(1_000)
     journal, env = log.journal, log.layer.env
@@ -208,8 +215,13 @@ def test_who_forces_during_a_commit_waits_for_it(wanted: bool) -> None:
 
 
 def test_a_transaction_is_committed_at_its_own_age() -> None:
-    """The first begins at 0.4 s and is forced at once; the next begins at 1.4 s. The first one's timer, at
-    6 s, finds a transaction of 4.6 s, which is not old enough; its own, at 7 s, does.
+    """The timer of a transaction does not commit the next one.
+
+    t        event
+    0.4 s    the first transaction begins, and is committed at once
+    1.4 s    the second transaction begins
+    6 s      the timer of the first finds a transaction of 4.6 s, which is too young
+    7 s      the timer of the second commits the second transaction
     """
     log = Log(commit_interval=5 * S)
     env = log.layer.env
@@ -226,7 +238,7 @@ def test_a_transaction_is_committed_at_its_own_age() -> None:
 
 
 def test_a_handle_without_a_block_begins_no_transaction() -> None:
-    """The timer is armed by the first block, six seconds later."""
+    """The first block, six seconds later, arms the timer."""
     log = Log(commit_interval=S)
 
     def body(thread: Thread) -> Steps:
@@ -240,9 +252,14 @@ def test_a_handle_without_a_block_begins_no_transaction() -> None:
     assert 7 * S <= log.layer.device.times[0] < 7 * S + S // 10
 
 
-def test_a_checkpoint_leaves_what_the_running_transaction_has() -> None:
-    """Block 1 is committed, and block 2 half a second later; 1 is dirtied again 100 ns after it was to be
-    written in place: it goes there after the third commit, and not before.
+def test_checkpoint_leaves_the_blocks_of_the_running_transaction() -> None:
+    """Block 1 may be written in place only after the third commit.
+
+    t               event
+    0               block 1 is committed
+    0.5 s           block 2 is dirtied
+    1 s             block 1 is due in place; jbd2 commits block 2 first
+    1 s + 100 ns    block 1 is dirtied again
     """
     log = Log(expire=S)
     journal, env = log.journal, log.layer.env
@@ -262,9 +279,10 @@ def test_a_checkpoint_leaves_what_the_running_transaction_has() -> None:
     assert (1, 1, "W") not in log.run(body, until_ns=3 * S)
 
 
-def test_who_waits_for_the_next_transaction_goes_on_when_one_without_a_block_is_over() -> None:
-    """A third of 150 blocks is 50: 22 for overhead and 20 for a handle leave no room for 20 more, until the
-    first handle ends at 5 000 and has dirtied nothing.
+def test_waiting_handle_begins_when_a_transaction_without_blocks_ends() -> None:
+    """A transaction has 50 blocks: 22 for overhead and 20 for the first handle leave no room for 20 more.
+
+    The first handle ends at 5 000 and has dirtied no block.
     """
     log = Log(150)
     began: list[int] = []
@@ -285,7 +303,7 @@ def test_who_waits_for_the_next_transaction_goes_on_when_one_without_a_block_is_
 
 @pytest.mark.parametrize(("convert_credits", "fit"), [(25, 2), (26, 1), (17, 2), (16, 3)])
 def test_reserved_credits_may_be_just_half_a_transaction(convert_credits: int, fit: int) -> None:
-    """50 of 100: two of 25 are exactly that."""
+    """Half a transaction has 50 credits, which two reservations of 25 use exactly."""
     log = Log(300, convert_credits=convert_credits)
     reserved: list[int] = []
 
@@ -299,15 +317,15 @@ def test_reserved_credits_may_be_just_half_a_transaction(convert_credits: int, f
 
 
 @pytest.mark.parametrize(("blocks", "full"), [(46, False), (47, True)])
-def test_a_journal_is_full_for_who_asks_for_a_mapping_s_credits(blocks: int, full: bool) -> None:
-    """32 of 100, with 22 for overhead: 46 blocks leave just as many, 47 too few."""
+def test_journal_is_full_if_a_mapping_finds_too_few_credits(blocks: int, full: bool) -> None:
+    """A mapping needs 32 of 100 credits, and 22 are for overhead: 46 blocks leave enough, 47 do not."""
     log = Log(300, map_credits=32)
     log.journal.log(range(blocks))
     assert log.journal.is_full == full
 
 
 def fill(log: Log, *counts: int) -> Any:
-    """A body that commits transactions of so many blocks, of which no two have the same."""
+    """Return a body that commits transactions of *counts* blocks, all of which differ."""
 
     def body(thread: Thread) -> Steps:
         for number, count in enumerate(counts):
@@ -319,7 +337,10 @@ def fill(log: Log, *counts: int) -> Any:
 
 
 def ask(log: Log, at_ns: int, began: list[int], plugged: bool = False) -> Any:
-    """A body that begins a handle then, with or without a plug of its own, and says when it had its room."""
+    """Return a body that begins a handle at *at_ns* and adds the time at which it has room to *began*.
+
+    The body holds a plug if it is *plugged*.
+    """
 
     def body(thread: Thread) -> Steps:
         yield at_ns
@@ -333,9 +354,11 @@ def ask(log: Log, at_ns: int, began: list[int], plugged: bool = False) -> Any:
 
 
 @pytest.mark.parametrize(("last", "in_place"), [(48, 0), (49, 48)])
-def test_a_third_of_the_journal_is_just_enough_for_a_transaction(last: int, in_place: int) -> None:
-    """Four of 48 blocks take 50 each, with a descriptor and the commit block: 100 of 300 are left, and the
-    next handle begins at once. One block less is too little: the oldest is written in place.
+def test_handle_begins_if_a_third_of_the_journal_is_free(last: int, in_place: int) -> None:
+    """A transaction of 48 blocks takes 50, with a descriptor and the commit block.
+
+    * Four transactions leave 100 of 300 blocks, and the next handle begins at once.
+    * One block less is too little, and the oldest transaction is written in place.
     """
     log, began = Log(300), list[int]()
     requests = log.run(fill(log, 48, 48, 48, last), ask(log, MS, began), until_ns=S)
@@ -343,9 +366,12 @@ def test_a_third_of_the_journal_is_just_enough_for_a_transaction(last: int, in_p
     assert (began[0] == MS) == (in_place == 0)
 
 
-def test_there_is_no_room_before_the_blocks_are_in_place() -> None:
-    """62, 72 and 72 of 300 blocks are used, which leaves 94. Who asks at 1 ms writes the 60 in place, for
-    10 us; who asks 1 ns later finds no more room than that, and writes the next oldest, 64 blocks at a time.
+def test_room_is_free_only_after_the_blocks_are_in_place() -> None:
+    """The transactions use 62, 72 and 72 of 300 blocks, which leaves 94.
+
+    t              event
+    1 ms           the first task writes the oldest 60 blocks in place, for 10 us
+    1 ms + 1 ns    the second task finds no more room, and writes the next 70 blocks, 64 at a time
     """
     log, began = Log(300), list[int]()
     requests = log.run(fill(log, 60, 70, 70), ask(log, MS, began), ask(log, MS + 1, began), until_ns=S)
@@ -355,9 +381,13 @@ def test_there_is_no_room_before_the_blocks_are_in_place() -> None:
     assert min(began) >= MS + 10_000
 
 
-def test_what_is_being_committed_takes_its_room_from_the_beginning() -> None:
-    """134 of 300 blocks are used when 70 more are to be committed, which takes 350 ns before the first is
-    written; who asks 100 ns after that began finds 206 used, and writes the oldest in place.
+def test_commit_takes_its_room_at_its_beginning() -> None:
+    """A task that asks for room during a commit finds the blocks of the commit used.
+
+    t                event
+    1 ms             the commit of 70 blocks begins; 134 of 300 blocks were used
+    1 ms + 100 ns    a task finds 206 blocks used, and writes the oldest transaction in place
+    1 ms + 350 ns    the commit writes its first block
     """
     log, began = Log(300), list[int]()
     log.layer.env.call_at(MS, 0, lambda: log.journal.log(range(500, 570)))
@@ -367,9 +397,10 @@ def test_what_is_being_committed_takes_its_room_from_the_beginning() -> None:
     assert began[0] >= MS + 10_000
 
 
-def test_what_is_being_committed_again_is_not_written_in_place() -> None:
-    """Of the oldest transaction's 60 blocks the one in commit has the last 30, whose new content is in no log
-    yet: only the others may go in place.
+def test_blocks_in_commit_are_not_written_in_place() -> None:
+    """The oldest transaction has 60 blocks, and the transaction in commit has the last 30 of them again.
+
+    The new content of the 30 is in no log yet, so only the other blocks may be written in place.
     """
     log, began = Log(300), list[int]()
     log.layer.env.call_at(MS, 0, lambda: log.journal.log(range(30, 100)))
@@ -378,8 +409,8 @@ def test_what_is_being_committed_again_is_not_written_in_place() -> None:
     assert [request for request in requests if request[0] < 1_000] == [(0, 30, "W")]
 
 
-def test_who_makes_room_under_a_plug_of_its_own_sends_what_it_holds() -> None:
-    """Else it would wait for writes that nobody has been given."""
+def test_task_that_makes_room_flushes_its_own_plug() -> None:
+    """The task would otherwise wait for writes that are still in its plug."""
     log, began = Log(300), list[int]()
     log.run(fill(log, 60, 70, 70), ask(log, MS, began, plugged=True), until_ns=S)
     assert len(began) == 1
@@ -387,7 +418,10 @@ def test_who_makes_room_under_a_plug_of_its_own_sends_what_it_holds() -> None:
 
 @pytest.mark.fullsize
 def test_the_default_journal_has_room_for_half_a_million_files() -> None:
-    """Empty files in one directory on a disk: with 1 GiB the processor decides, with 64 MiB the journal."""
+    """Empty files are made in one directory of a disk.
+
+    The bottleneck is the processor with a journal of 1 GiB, and the journal if it has 64 MiB.
+    """
     walls = []
     for size in ("", 'filesystem.journal.size = "64 MiB"'):
         text = f"""

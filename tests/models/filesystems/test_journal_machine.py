@@ -1,7 +1,7 @@
-"""ext4's journal under any handles of three threads, beside a list of who dirtied which block when.
+"""The journal of ext4 under any handles of three threads, against a list of dirtied blocks and their times.
 
-A block is written in place only after a commit that follows its dirtying, each log goes round without a gap,
-and whoever forces finds all that it had dirtied on disk.
+A block is written in place only after a commit that follows its dirtying.  Each log goes round without a gap.
+A thread that forces finds all blocks that it had dirtied on disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEVICE_BLOCK = 10  # where the filesystem begins
 
 
 class Worker:
-    """A thread of the filesystem that does what it is told, one thing after another."""
+    """A thread of the filesystem that carries out orders, one after another."""
 
     def __init__(self, of: JournalMachine, number: int) -> None:
         self.of = of
@@ -35,7 +35,7 @@ class Worker:
         of.env.start(self.thread.task, self._run())
 
     def tell(self, *order: Any) -> None:
-        """A handle, an extent's conversion, a commit or a sync."""
+        """Order a handle, the conversion of an extent, a commit or a sync."""
         self.orders.append(order)
         if self.idle:
             self.idle = False
@@ -72,7 +72,7 @@ class Worker:
 
 
 class JournalMachine(RuleBasedStateMachine):
-    """A small journal, so that it is often full."""
+    """Three threads and a journal that is small, so that it is often full."""
 
     @initialize(
         blocks=st.sampled_from([150, 300, 1_000]), interval_ms=st.sampled_from([1_000, 2_500, 5_000]),
@@ -90,7 +90,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.outstanding = self.reserved = self.read = self.head = self.logged = 0
         self.place: dict[int, list[int]] = {}  # when each block was submitted to its place
         self.commits: list[int] = []  # when each commit block was submitted
-        self.transaction: list[int] = []  # blocks of the log that were written since
+        self.transaction: list[int] = []  # blocks of the log since the last commit
         self.workers = [Worker(self, number) for number in range(3)]
 
     @rule(
@@ -98,7 +98,7 @@ class JournalMachine(RuleBasedStateMachine):
         count=st.integers(0, 20), hold_ns=st.sampled_from([0, 500, 30_000]),
     )  # fmt: skip
     def handle(self, who: int, credits_asked: int, first: int, count: int, hold_ns: int) -> None:
-        """It dirties no more than it asked for."""
+        """Order a handle that dirties no more blocks than its credits."""
         blocks = range(first, first + min(count, credits_asked))
         self.workers[who].tell("handle", credits_asked, blocks, hold_ns)
 
@@ -112,19 +112,22 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(ns=st.sampled_from([0, 700, LATENCY_NS, 15_000, MS, S, 6 * S, 31 * S]))
     def let_pass(self, ns: int) -> None:
-        """Afterwards all laws hold."""
+        """Let *ns* pass, and check all laws afterwards."""
         run_for(self.env, ns)
         self.check()
 
     def admitted(self, credits_asked: int) -> None:
-        """A handle has begun: its transaction has room for it, and the log for the transaction."""
+        """Check that the transaction has room for a handle, and that the log has room for the transaction."""
         journal = self.log.journal
         self.outstanding += credits_asked
         assert len(journal.running) + 22 + self.outstanding + self.reserved <= self.most
         assert journal.used + self.most <= self.blocks
 
     def returned(self, what: str, began_ns: int) -> None:
-        """Whatever was dirtied before is in the log, or in place unless it was dirtied since."""
+        """Check that blocks dirtied before *began_ns* are in the log.
+
+        After a force these blocks are also in place, unless they were dirtied again.
+        """
         self.look()
         last = {block: at for at, block in self.dirtied}
         for at, block in self.dirtied:
@@ -137,7 +140,7 @@ class JournalMachine(RuleBasedStateMachine):
                 )
 
     def look(self) -> None:
-        """Read what the device was given since: the log goes round; nothing is in place before its commit."""
+        """Read the requests since the last look: the log goes round, and each block follows its commit."""
         device = self.log.layer.device
         for request, at in list(zip(device.requests, device.times, strict=True))[self.read :]:
             self.read += 1
@@ -159,8 +162,9 @@ class JournalMachine(RuleBasedStateMachine):
                     self.committed(at, blocks[0])
 
     def committed(self, at: int, last: int) -> None:
-        """A commit block ends a transaction: its blocks, descriptors of 254 and itself follow the one
-        before.
+        """Check the transaction that a commit block at *last* ends.
+
+        Its blocks, descriptors of 254 blocks and the commit block follow the transaction before.
         """
         own, self.transaction = self.transaction, []
         expected = [START + (self.head + number) % self.blocks for number in range(len(own))]
@@ -169,25 +173,25 @@ class JournalMachine(RuleBasedStateMachine):
         self.head = (self.head + len(own)) % self.blocks
         logged = [n for n in range(1, self.most + 1) if n + -(-n // 254) + 1 == len(own)]
         assert len(logged) == 1
-        before = self.commits[-2] if len(self.commits) > 1 else -1  # the last one began after it
+        before = self.commits[-2] if len(self.commits) > 1 else -1  # the transaction began after that commit
         assert logged[0] <= len({block for when, block in self.dirtied if before <= when <= at})
         self.commits.append(at)
         self.logged += len(own)
 
     def check(self) -> None:
-        """Nothing waits for longer than it may."""
+        """Check that no block waits longer than it may."""
         self.look()
         journal, now = self.log.journal, self.env.now
         journal.check()
         self.log.layer.queue.check()
         assert (journal.credits, journal.reserved) == (self.outstanding, self.reserved)
-        slack_ns = S + 50 * MS  # the timer's whole second, and the writes
+        slack_ns = S + 50 * MS  # the timer's full second, and the writes
         if journal.running:
             assert now - journal.since_ns < self.interval_ns + slack_ns
         assert all(now - at <= self.expire_ns + slack_ns for at, _, _ in journal.committed)
 
     def teardown(self) -> None:
-        """Given time, all is done, and all that was dirtied is in place; the log is empty."""
+        """Check that after enough time all dirtied blocks are in place and the log is empty."""
         if not getattr(self, "workers", None):
             return
         run_for(self.env, 10 * S)

@@ -1,4 +1,4 @@
-"""Where ext4's allocator finds blocks, case by case: buddies, pieces, groups."""
+"""The blocks that ext4's allocator finds: buddies, pieces, groups."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from wbsim.models.filesystems.ext4.mballoc import BlockGroup, Mballoc, _pieces
 
 
 def group(*runs: tuple[int, int]) -> BlockGroup:
-    """Group 2, in which just these *runs* are free."""
+    """Return group 2, in which only the blocks of *runs* are free."""
     made = BlockGroup(2, GROUP_BLOCKS)
     for run in runs:
         made.give_back(*run)
     return made
 
 
-def test_a_fresh_group() -> None:
-    """All behind its head: of 32 668 blocks the largest buddy is of 8 192, order 13."""
+def test_fresh_group_is_free_behind_its_head() -> None:
+    """The largest buddy of 32 668 blocks has 8 192 blocks, which is order 13."""
     fresh = BlockGroup(2, 100)
     assert (fresh.first_block, fresh.blocks, fresh.order) == (65_536, 32_668, 13)
     assert list(fresh.runs()) == [Free(100, 32_668)]
     assert (group().order, group().blocks, list(group().runs())) == (-1, 0, [])
 
 
-def test_a_group_gives_and_takes() -> None:
-    """In the middle, at both ends, all; what is given back joins on either side."""
+def test_group_takes_blocks_and_joins_blocks_given_back() -> None:
+    """Blocks are taken in the middle, at both ends, and all of a run; blocks given back join both sides."""
     of = group((10, 20))
     assert not of.take(9, 2)
     assert not of.take(29, 2)
@@ -44,9 +44,10 @@ def test_a_group_gives_and_takes() -> None:
     assert (list(of.runs()), of.blocks, of.order) == ([Free(12, 9)], 9, 2)
 
 
-def test_a_request_of_an_order_takes_of_the_smallest_buddy() -> None:
-    """5 to 12 fall into 1, 2, 4 and 1 blocks; 64 to 79 are one of sixteen: four blocks lie at 8, eight at 64,
-    one at 5.
+def test_first_of_order_is_in_the_smallest_buddy_that_suffices() -> None:
+    """Blocks 5 to 12 are buddies of 1, 2, 4 and 1 blocks, and blocks 64 to 79 are one buddy of 16.
+
+    One block is found at 5, two blocks at 6, four at 8, and eight at 64.
     """
     of = group((5, 8), (64, 16))
     assert [of.first_of_order(order) for order in (0, 1, 2, 3, 4)] == [5, 6, 8, 64, 64]
@@ -64,26 +65,28 @@ def test_a_request_of_an_order_takes_of_the_smallest_buddy() -> None:
         (Free(0, 32_768), 20_000, [(0, 24_576), (24_576, 8_192)]),
     ],
 )
-def test_pieces_are_whole_buddies(run: Free, length: int, pieces: list[tuple[int, int]]) -> None:
-    """As many as are needed; no buddy is larger than 8 192 blocks."""
+def test_pieces_are_complete_buddies(run: Free, length: int, pieces: list[tuple[int, int]]) -> None:
+    """A piece has as many buddies as the request needs; no buddy is larger than 8 192 blocks."""
     assert [tuple(piece) for piece in _pieces(run, length)] == pieces
 
 
 @pytest.mark.parametrize(
     ("runs", "length", "piece"),
     [
-        ([(8, 8), (64, 4), (128, 4)], 4, (64, 4)),  # the first of just that size
+        ([(8, 8), (64, 4), (128, 4)], 4, (64, 4)),  # the first of exactly that size
         ([(8, 8), (64, 5), (128, 4)], 3, (64, 4)),  # the smallest that is larger
-        ([(8, 8), (64, 8)], 3, (8, 8)),  # of two, the first
+        ([(8, 8), (64, 8)], 3, (8, 8)),  # the first of two
         ([(8, 2), (64, 4), (128, 3)], 9, (64, 4)),  # none is enough: the largest
         ([(32 * i, 16) for i in range(1, 11)] + [(1_000, 8)], 7, (1_000, 8)),  # the eleventh is looked at
         ([(32 * i, 16) for i in range(1, 12)] + [(1_000, 8)], 7, (32, 16)),  # the twelfth is not
-        ([(32 * i, 4) for i in range(1, 12)] + [(1_000, 8)], 7, (1_000, 8)),  # too short ones count not
-        ([(32 * i, 4) for i in range(1, 12)] + [(1_000, 6)], 7, (1_000, 6)),  # all are, where none is enough
+        ([(32 * i, 4) for i in range(1, 12)] + [(1_000, 8)], 7, (1_000, 8)),  # too short pieces do not count
+        ([(32 * i, 4) for i in range(1, 12)] + [(1_000, 6)], 7, (1_000, 6)),  # all count if none is enough
     ],
 )
-def test_where_blocks_go_in_a_group(runs: list[tuple[int, int]], length: int, piece: tuple[int, int]) -> None:
-    """ext4_mb_complex_scan_group."""
+def test_best_piece_is_the_smallest_that_suffices(
+    runs: list[tuple[int, int]], length: int, piece: tuple[int, int]
+) -> None:
+    """ext4_mb_complex_scan_group: an exact piece is best, and then the smallest of eleven larger ones."""
     assert group(*runs).best_piece(length) == Free(*piece)
     assert group().best_piece(1) is None
 
@@ -93,7 +96,10 @@ MANY = Geometry(groups=32, flex_groups=4, descriptor_blocks=2, journal_blocks=64
 
 
 def filled(geometry: Geometry, *free: tuple[int, int, int], by_order: bool = False) -> Mballoc:
-    """All bitmaps are read, and just these runs are free: group, block in it, blocks."""
+    """Return an allocator in which only the runs *free* are free: (group, block, blocks).
+
+    All bitmaps are read.
+    """
     made = Mballoc(geometry, by_order=by_order)
     for flex in range(geometry.flexes):
         made.read_bitmaps(flex)
@@ -106,13 +112,14 @@ def filled(geometry: Geometry, *free: tuple[int, int, int], by_order: bool = Fal
 
 
 def at(number: int, block: int) -> int:
-    """A block of a group."""
+    """Return the number of *block* of group *number*."""
     return number * GROUP_BLOCKS + block
 
 
-def test_a_power_of_two_is_a_buddy_of_the_first_group_that_has_one() -> None:
-    """From the group on, then from the first; not the head of a flex group; what has no such buddy is found
-    piece by piece, in any group.
+def test_power_of_two_gets_a_buddy_of_the_first_group() -> None:
+    """The search goes from the given group on and then from the first, past the heads of flex groups.
+
+    If no group has such a buddy, a piece of any group is taken.
     """
     of = filled(FEW, (1, 64, 64), (4, 64, 64), (6, 64, 128), (7, 64, 64))
     assert of.find(5, 64) == (at(6, 64), 64)
@@ -123,8 +130,8 @@ def test_a_power_of_two_is_a_buddy_of_the_first_group_that_has_one() -> None:
     assert of.find(2, 64) == (0, 0)
 
 
-def test_what_is_no_power_of_two_goes_in_line() -> None:
-    """The first group with a piece that is enough; the longest of all where none has one."""
+def test_other_length_gets_a_piece_of_the_first_group() -> None:
+    """The piece must suffice; if no group has such a piece, the longest piece of all is taken."""
     of = filled(FEW, (1, 64, 8), (2, 64, 100), (3, 64, 50), (5, 64, 99))
     assert of.find(3, 70) == (at(5, 64), 70)
     assert of.find(3, 70) == (at(2, 64), 70)
@@ -135,9 +142,10 @@ def test_what_is_no_power_of_two_goes_in_line() -> None:
     assert of.free_blocks(1) == 0
 
 
-def test_by_order_the_group_that_is_used_most_and_still_fits() -> None:
-    """Of 16 groups or more; its largest buddy is the smallest that is enough, from the group on and then
-    from the first; with fewer groups the search goes in line.
+def test_search_by_order_takes_the_smallest_of_the_largest_buddies() -> None:
+    """The largest buddy of a group must suffice; the search goes from the given group on, and then around.
+
+    A filesystem of fewer than 16 groups is searched group by group.
     """
     free = [(2, 0, 256), (5, 64, 64), (9, 128, 128), (13, 64, 64), (8, 64, 64)]
     of = filled(MANY, *free, by_order=True)
@@ -153,8 +161,8 @@ def test_by_order_the_group_that_is_used_most_and_still_fits() -> None:
     assert few.find(6, 64) == (at(9, 128), 64)
 
 
-def test_by_order_only_groups_that_were_read_take_part() -> None:
-    """On a fresh mount: flex group 1 alone, which a directory had read; then it is full, and all are read."""
+def test_search_by_order_looks_only_at_groups_that_were_read() -> None:
+    """A directory has read flex group 1 after the mount; all groups are read when that one is full."""
     of = Mballoc(MANY, by_order=True)
     of.read_bitmaps(1)
     assert of.find(20, 64)[0] // GROUP_BLOCKS == 5
@@ -169,16 +177,16 @@ def test_by_order_only_groups_that_were_read_take_part() -> None:
     assert list(fresh.groups) == [20]
 
 
-def test_a_place_in_one_group_or_as_for_anything() -> None:
-    """The first run that has them, whatever its buddies; else the search."""
+def test_find_in_takes_the_first_run_of_its_group() -> None:
+    """The buddies of the run do not matter.  Without such a run the usual search follows."""
     of = filled(FEW, (3, 9, 3), (3, 21, 12), (6, 64, 64))
     assert of.find_in(3, 8) == (at(3, 21), 8)
     assert of.find_in(3, 8) == (at(6, 64), 8)
     assert of.find_in(3, 4) == (at(3, 29), 4)
 
 
-def test_exactly_these_blocks() -> None:
-    """Not beyond the last group, nor over a group's end, though both sides are free."""
+def test_take_exactly_refuses_blocks_of_two_groups() -> None:
+    """Blocks over the end of a group are refused, although both sides are free."""
     of = Mballoc(FEW, by_order=False)
     assert not of.take_exactly(8 * GROUP_BLOCKS, 1)
     assert not of.take_exactly(3 * GROUP_BLOCKS - 2, 4)
@@ -186,8 +194,8 @@ def test_exactly_these_blocks() -> None:
     assert not of.take_exactly(3 * GROUP_BLOCKS - 1, 1)
 
 
-def test_what_is_given_back_over_a_group_s_end() -> None:
-    """Each group gets its part."""
+def test_blocks_given_back_over_a_group_s_end_are_divided() -> None:
+    """Each group gets its part of the blocks."""
     of = filled(FEW)
     of.give_back(3 * GROUP_BLOCKS - 2, 5)
     assert list(of.extents()) == [Free(at(2, GROUP_BLOCKS - 2), 2), Free(at(3, 0), 3)]

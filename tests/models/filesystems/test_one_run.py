@@ -1,4 +1,4 @@
-"""A file of one run is written back: which blocks, which bios, what it costs, what is logged."""
+"""The writeback of a file of one run: its blocks, its bios, its time, and what is logged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ machine.queue.limits.max_sectors_bytes = "32 KiB"
 
 
 class OneRun:
-    """A file of some pages on an idle machine, whose costs do not vary; a bio has eight pages at most."""
+    """A file of *pages* pages on an idle machine, whose costs do not vary; a bio has at most eight pages."""
 
     env: Environment
     filesystem: Any
@@ -51,7 +51,7 @@ class OneRun:
         self.commit_ns = log and log.commit_ns + items * log.item_ns
         self.new_thread = machine.thread
         run_for(machine.env, 0)
-        machine.env.halt()  # all threads sleep, and nothing else goes on
+        machine.env.halt()  # all threads sleep, and no event is left
         self.env, self.filesystem = machine.env, only(machine.mounts).filesystem
         self.queue, self.sb, self.wb = only(machine.queues), only(machine.mounts), machine.cache.wbs[0]
         assert isinstance(self.filesystem, DelallocFilesystem)
@@ -78,15 +78,16 @@ class OneRun:
         assert self.inode.dirty_pages == self.wb.dirty == 0
 
     def block_ns(self, bios: int) -> int:
-        """What the block layer takes for so many bios, one by one."""
+        """Return the time of the block layer for *bios* bios, one by one."""
         queue = self.queue
         return bios * (queue.request_ns + queue.insert_ns + queue.dispatch_ns)
 
 
 @pytest.mark.parametrize("pages", [1, 4, 8, 12])
-def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
-    """One allocation and one commit, and then page by page; bios of eight pages at most, one behind the
-    other.
+def test_xfs_takes_one_allocation_and_the_time_of_each_page(pages: int) -> None:
+    """The file takes one allocation and one commit, and then each page takes its time.
+
+    Bios have at most eight pages and lie one behind the other.
     """
     of = OneRun("loop-xfs", pages)
     fs, bios = of.filesystem, -(-pages // 8)
@@ -102,8 +103,8 @@ def test_xfs_takes_an_extent_and_each_page_its_time(pages: int) -> None:
 
 @pytest.mark.parametrize("kernel", ["3.11", "6.18"])
 @pytest.mark.parametrize("pages", [1, 4, 12])
-def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
-    """The same, without a commit of its own."""
+def test_ext4_takes_blocks_of_its_processor_s_run(pages: int, kernel: str) -> None:
+    """The file takes one allocation and no commit, and then each page takes its time."""
     of = OneRun("loop-ext4", pages, kernel)
     fs, bios = of.filesystem, -(-pages // 8)
     assert of.wrote == pages
@@ -117,8 +118,8 @@ def test_ext4_takes_of_its_processor_s_run(pages: int, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
-def test_an_open_file_is_kept_page_by_page_from_then_on(filesystem: str) -> None:
-    """Where it lies is known: twelve pages from its first block on, all clean."""
+def test_open_file_is_kept_page_by_page_after_its_writeback(filesystem: str) -> None:
+    """The file has twelve clean pages from its first block on."""
     of = OneRun(filesystem, 12, closed=False)
     (layout,) = of.filesystem.layouts()
     assert layout is of.inode.file
@@ -130,15 +131,15 @@ def test_an_open_file_is_kept_page_by_page_from_then_on(filesystem: str) -> None
     assert of.filesystem.extents_per_file() == (1,)
 
 
-def test_a_bio_has_no_more_pages_than_a_request_has_segments() -> None:
-    """Twelve pages, five segments: three bios."""
+def test_bio_has_at_most_as_many_pages_as_segments() -> None:
+    """Twelve pages make three bios, because a request has at most five segments."""
     of = OneRun("loop-xfs", 12, more="machine.queue.limits.max_segments = 5")
     (first, _), *_ = of.bios
     assert of.bios == [(first, 5), (first + 5, 5), (first + 10, 2)]
 
 
-def test_a_group_with_just_as_many_blocks_is_enough() -> None:
-    """Its longest run is as long as the file: it lies there, in one piece."""
+def test_group_with_exactly_enough_blocks_is_taken() -> None:
+    """The longest run of the group is as long as the file, which lies there in one piece."""
     of = OneRun("loop-xfs", 1)
     fs = of.filesystem
     (run,) = fs.placement.groups[0].free.extents()
@@ -154,8 +155,8 @@ def test_a_group_with_just_as_many_blocks_is_enough() -> None:
     assert fs.placement.groups[0].free.blocks == 0
 
 
-def test_the_next_group_with_just_as_many_blocks_is_enough_too() -> None:
-    """Its own has five together, the next one six: six pages lie there, in one piece, and stay one run."""
+def test_next_group_with_exactly_enough_blocks_is_taken() -> None:
+    """The file's group has five blocks together and the next one has six: six pages lie there in one run."""
     of = OneRun("loop-xfs", 1)
     fs, left = of.filesystem, {}
     for group, blocks in zip(fs.placement.groups[:2], (5, 6), strict=True):
@@ -172,8 +173,8 @@ def test_the_next_group_with_just_as_many_blocks_is_enough_too() -> None:
     assert not fs.layouts(), "in pieces it would be kept page by page"
 
 
-def test_a_file_that_finds_pieces_alone_is_written_in_pieces() -> None:
-    """Three blocks and two are free: five pages go off the budget, in two extents."""
+def test_file_without_a_long_enough_run_is_written_in_pieces() -> None:
+    """Runs of three and two blocks are free: five pages lie in two extents, and come off the budget."""
     of = OneRun("loop-xfs", 1)
     fs = of.filesystem
     for group in fs.placement.groups:
@@ -191,9 +192,10 @@ def test_a_file_that_finds_pieces_alone_is_written_in_pieces() -> None:
 
 
 @pytest.mark.source
-def test_an_ext4_file_that_finds_pieces_alone_keeps_no_credits() -> None:
-    """Three blocks and two are free: five pages lie in two extents, and nothing stays reserved in the journal
-    of the attempt to give them one.
+def test_ext4_file_in_pieces_keeps_no_journal_credits() -> None:
+    """Runs of three and two blocks are free, and five pages lie in two extents.
+
+    The attempt to allocate one run leaves no credits reserved in the journal.
     """
     of = OneRun("loop-ext4", 1, "6.18")
     fs = of.filesystem
@@ -227,8 +229,9 @@ def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:
         ("loop-ext4", "6.18", 4, 4), ("loop-ext4", "6.18", 1_000, 512),
     ],
 )  # fmt: skip
-def test_a_folio_is_as_large_as_the_write_that_made_it(
-    filesystem: str, kernel: str, pages: int, folio: int
-) -> None:
-    """A power of two of pages, 2 MiB at most, since 5.18 on XFS and 6.16 on ext4."""
+def test_folio_is_as_large_as_its_write(filesystem: str, kernel: str, pages: int, folio: int) -> None:
+    """A folio has a power of two of pages and at most 2 MiB.
+
+    XFS has such folios from 5.18 on, and ext4 from 6.16 on.
+    """
     assert OneRun(filesystem, pages, kernel).inode.folio_pages == folio

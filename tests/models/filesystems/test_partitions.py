@@ -1,4 +1,4 @@
-"""Two filesystems on one disk lie behind each other."""
+"""Two filesystems on one disk, one behind the other."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ programs.fs_mark.command = "fs_mark -S0 -k -n {files} -s {size} -L 1 -d /two"
 
 @pytest.mark.parametrize("like", ["p13-xfs", "loop-ext4"])
 @pytest.mark.parametrize(("files", "size"), [(1, 64 << 20), (300, 4_096)])
-def test_what_goes_to_the_second_lies_behind_the_first(like: str, files: int, size: int) -> None:
-    """Large and small files, their log and their metadata."""
+def test_second_filesystem_writes_only_behind_the_first(like: str, files: int, size: int) -> None:
+    """The filesystem writes large and small files, a log, and metadata."""
     scenario = parse(TEXT.format(like=like, files=files, size=size), "x.toml").cases[0].scenario
     signals = Signals()
     starts: list[int] = []
@@ -39,9 +39,10 @@ def test_what_goes_to_the_second_lies_behind_the_first(like: str, files: int, si
     assert machine.cache.written * 4_096 >= size * files
 
 
-def test_a_small_file_lies_in_pieces_where_no_run_is_as_long() -> None:
-    """Every free run of the XFS has 10 blocks; 50 files of 16: each lies in two or more runs, and no block
-    has two pages.
+def test_small_file_lies_in_pieces_if_no_run_suffices() -> None:
+    """Every free run of the XFS has 10 blocks, and 50 files have 16 pages.
+
+    Each file lies in two or more runs, and no block has two pages.
     """
     text = TEXT.format(like="p13-xfs", files=50, size=65_536)
     machine = build(parse(text, "x.toml").cases[0].scenario, 1)

@@ -1,4 +1,4 @@
-"""Which release changed what of a filesystem: each rule has its value on both sides of each bound."""
+"""The rules of filesystems by release: each rule has its value on both sides of each bound."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ BOUNDS: dict[Any, dict[str, list[tuple[str, Any]]]] = {
     ("rules", "name"), [(rules, name) for rules, names in BOUNDS.items() for name in names]
 )
 def test_a_rule_changes_with_its_release(rules: Any, name: str) -> None:
-    """From that release on, and not before it."""
+    """The value changes from that release on, and not before."""
     for kernel, value in BOUNDS[rules][name]:
         assert rules(kernel)[name].value == value, kernel
 
 
 def test_each_rule_has_its_bounds_here() -> None:
-    """A rule that is new is asked for, too."""
+    """A new rule must be added to `BOUNDS`."""
     for rules, names in BOUNDS.items():
         assert rules("6.18").keys() == names.keys()

@@ -33,7 +33,7 @@ HEAD = 10
 
 
 def runs_of(blocks: Iterable[int]) -> list[Free]:
-    """As runs that lie apart."""
+    """Return *blocks* as runs that lie apart."""
     runs: list[Free] = []
     for block in sorted(blocks):
         if runs and runs[-1].first + runs[-1].size == block:
@@ -44,7 +44,7 @@ def runs_of(blocks: Iterable[int]) -> list[Free]:
 
 
 class Blocks(RuleBasedStateMachine):
-    """What both have: blocks that are free, runs that were given, and parts of these that come back."""
+    """Free blocks, runs that were given, and parts of these that come back: for both filesystems."""
 
     of: Any
     free: set[int]
@@ -59,7 +59,7 @@ class Blocks(RuleBasedStateMachine):
     @precondition(lambda self: getattr(self, "used", None))
     @rule(data=st.data())
     def give_back(self, data: st.DataObject) -> None:
-        """A part of what was given."""
+        """Give back a part of a run that was given."""
         block, length = self.used.pop(data.draw(st.integers(0, len(self.used) - 1)))
         first = data.draw(st.integers(0, length - 1))
         if first:
@@ -69,7 +69,7 @@ class Blocks(RuleBasedStateMachine):
 
 
 class Group(Blocks):
-    """An XFS group's free space, cut into hundreds of pieces, so that its trees are split and joined."""
+    """The free space of an XFS group, in hundreds of pieces, so that the rows of its tables are split."""
 
     @initialize(holes=st.integers(0, 400))
     def begin(self, holes: int) -> None:
@@ -82,7 +82,7 @@ class Group(Blocks):
 
     @rule(goal=st.integers(0, BLOCKS), length=st.integers(1, 60))
     def near(self, goal: int, length: int) -> None:
-        """As many as are asked for if so many lie together anywhere; at the goal, if they are free there."""
+        """Take *length* blocks if they lie together anywhere; at the goal, if these blocks are free."""
         runs = runs_of(self.free)
         longest = max((run.size for run in runs), default=0)
         at_goal = set(range(goal, goal + length)) <= self.free
@@ -99,7 +99,7 @@ class Group(Blocks):
 
     @rule(goal=st.integers(0, BLOCKS), length=st.integers(1, 60), unit=st.sampled_from([4, 16]))
     def aligned(self, goal: int, length: int, unit: int) -> None:
-        """At a multiple of the unit, if anything free has room for that."""
+        """Take blocks at a multiple of the unit, if a free run has room for this."""
         runs = runs_of(self.free)
         longest = max((run.size for run in runs), default=0)
         block, got = take_aligned(self.of.with_room(1), 0, goal, length, unit)
@@ -110,7 +110,7 @@ class Group(Blocks):
 
     @rule(block=st.integers(0, BLOCKS), length=st.integers(1, 9))
     def exactly(self, block: int, length: int) -> None:
-        """These, or none."""
+        """Take exactly these blocks, or none."""
         wanted = set(range(block, block + length))
         assert take_exactly(self.of.with_room(1), 0, block, length) == (wanted <= self.free)
         if wanted <= self.free:
@@ -127,7 +127,7 @@ class Group(Blocks):
 
 
 class Groups(Blocks):
-    """An ext4 of six groups, of which a sixteenth is left; the search goes in line."""
+    """An ext4 of six groups with about 766 free blocks each, which are searched group by group."""
 
     @initialize()
     def begin(self) -> None:
@@ -143,7 +143,10 @@ class Groups(Blocks):
 
     @rule(group=st.integers(0, 5), length=st.sampled_from([1, 2, 3, 8, 63, 64, 256, 300, 512, 1_024]))
     def find(self, group: int, length: int) -> None:
-        """So many if they lie together in a group, a power of two at a multiple of it; else the longest."""
+        """Take *length* blocks if they lie together in a group, and otherwise the longest run.
+
+        A power of two lies at a multiple of itself.
+        """
         runs = [run for number in range(6) for run in runs_of(self._in(number))]
         longest = max((run.size for run in runs), default=0)
         block, got = self.of.find(group, length)
@@ -158,7 +161,7 @@ class Groups(Blocks):
         return {block for block in self.free if block // GROUP_BLOCKS == number}
 
     def _local(self, power: bool, length: int) -> list[Free]:
-        """The runs, in blocks of their groups, of groups whose files are not kept off."""
+        """Return the runs, in blocks of their groups, of all groups that files may use."""
         if not power:
             return []
         return [
@@ -170,7 +173,7 @@ class Groups(Blocks):
 
     @rule(block=st.integers(0, 6 * GROUP_BLOCKS), length=st.integers(1, 40))
     def exactly(self, block: int, length: int) -> None:
-        """These, or none; never over a group's end."""
+        """Take exactly these blocks, or none; never blocks of two groups."""
         wanted = set(range(block, block + length))
         fits = wanted <= self.free and block // GROUP_BLOCKS == (block + length - 1) // GROUP_BLOCKS
         assert self.of.take_exactly(block, length) == fits
@@ -196,7 +199,7 @@ PAGES = 40
 
 
 class File(RuleBasedStateMachine):
-    """A file of forty pages: what is dirty, mapped and held, and which extents that makes."""
+    """A file of forty pages: its dirty, mapped and held pages, and the extents that they form."""
 
     @initialize(base=st.sampled_from([0, 5_000]))
     def begin(self, base: int) -> None:
@@ -207,7 +210,7 @@ class File(RuleBasedStateMachine):
         self.next_block = base + 100
 
     def _runs(self, wanted: int) -> list[tuple[int, int]]:
-        """Runs of pages in just that state: first and how many."""
+        """Return the runs of pages in exactly the state *wanted*: first page and length."""
         return [(run.first, run.size) for run in runs_of(i for i, s in enumerate(self.states) if s == wanted)]
 
     @rule(page=st.integers(0, PAGES - 1))
@@ -219,7 +222,7 @@ class File(RuleBasedStateMachine):
 
     @rule(data=st.data(), gap=st.integers(0, 2))
     def place(self, data: st.DataObject, gap: int) -> None:
-        """A delayed run gets blocks, next to the last ones or not."""
+        """Give blocks to a delayed run, next to the last blocks or apart from them."""
         runs = self._runs(DELAYED)
         if runs:
             page, count = data.draw(st.sampled_from(runs))
@@ -233,7 +236,7 @@ class File(RuleBasedStateMachine):
 
     @rule(data=st.data(), gap=st.integers(0, 2))
     def hold(self, data: st.DataObject, gap: int) -> None:
-        """Blocks are held for a hole or for delayed pages."""
+        """Hold blocks for a hole or for delayed pages."""
         runs = self._runs(DELAYED) + self._runs(HOLE)
         if runs:
             page, count = data.draw(st.sampled_from(runs))
@@ -246,7 +249,7 @@ class File(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def use(self, data: st.DataObject) -> None:
-        """Delayed pages get the blocks that are held for them: as many more extents as are counted."""
+        """Give delayed pages the blocks that are held for them, and compare the number of new extents."""
         held = [i for i, state in enumerate(self.states) if state == DELAYED | HELD]
         if held:
             page, before = data.draw(st.sampled_from(held)), len(self.extents(PAGES))
@@ -283,7 +286,7 @@ class File(RuleBasedStateMachine):
             self.states[i] &= ~HELD
 
     def extents(self, size: int) -> list[tuple[int, int, int]]:
-        """Runs of mapped pages that are runs of blocks: page, block, pages; cut where the file ends."""
+        """Return runs of mapped pages and of blocks: page, block, pages; a run ends before page *size*."""
         found: list[tuple[int, int, int]] = []
         for page, state in enumerate(self.states):
             if not state & MAPPED:

@@ -14,7 +14,7 @@ from wbsim.sim.units import MS
 
 
 def held_up(kernel: str, contexts: int) -> Machine:
-    """A run whose only group somebody has for 4 ms, and for 3 ms again."""
+    """Return a machine after its run, in which a thread held the only group for 4 ms, and again for 3 ms."""
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=4 --filesize=4m --name=a --directory=/a --name=b --directory=/b",
         dirty_mib=2, kernel=kernel,
@@ -39,8 +39,8 @@ def held_up(kernel: str, contexts: int) -> Machine:
 
 
 @pytest.mark.parametrize(("kernel", "contexts"), [("3.11", 1), ("3.11", 2), ("6.18", 2)])
-def test_they_get_it_one_after_the_other_and_go_on(kernel: str, contexts: int) -> None:
-    """All is written in the end; no task keeps a lock."""
+def test_waiting_flushers_get_the_group_one_after_another(kernel: str, contexts: int) -> None:
+    """All pages are written in the end, and no task keeps a lock."""
     machine = held_up(kernel, contexts)
     filesystem: Any = only(machine.mounts).filesystem
     (stat,) = (lock.stat for lock in machine.locks if lock.name.endswith("/AGF"))

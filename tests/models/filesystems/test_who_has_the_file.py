@@ -1,4 +1,7 @@
-"""Flusher and worker want the same inode's lock: who spins, and what that and the log's lines do to a run."""
+"""Contention of flusher and worker for an inode's lock: spinning, sleeping, and the effect on a run.
+
+The cache lines of the log have an effect, too.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ ONE = f"{FIO} --rw=randwrite --nrfiles=1 --filesize=64m --name=j --directory=/mn
 
 
 def machine(*more: str, kernel: str = "6.17", command: str = ONE) -> Machine:
-    """A machine like W25's, on which 16 MiB of pages may be dirty."""
+    """Return a machine like W25's, on which 16 MiB of pages may be dirty."""
     text = "\n".join([
         'title = "one file"', "[scenario]", 'machine.like = "w25-server"', f'kernel.like = "{kernel}"',
         'filesystem.like = "w25-xfs"', "sync_after = true",
@@ -24,7 +27,7 @@ def machine(*more: str, kernel: str = "6.17", command: str = ONE) -> Machine:
 
 
 def waited_ns(of: Machine) -> tuple[int, int]:
-    """Return for how long workers spun, and slept, for the locks of inodes."""
+    """Return how long workers spun, and how long they slept, for the locks of inodes."""
     workers = [thread.task for thread in of.threads if "xfs-conv" in thread.task.name]
     spun_ns = sum(task.spun_ns.get("ILOCK", 0) for task in workers)
     return spun_ns, sum(task.slept_ns.get("lock ILOCK", 0) for task in workers)
@@ -45,9 +48,9 @@ def waited_ns(of: Machine) -> tuple[int, int]:
 def test_a_worker_sleeps_if_a_reader_wakes_up_too_late(
     kernel: str, more: str, spins: bool, sleeps: bool
 ) -> None:
-    """It spins for a flusher that writes, and for 10.5 us for one that was given the lock to read.
+    """A worker spins for a flusher that writes, and for 10.5 us for one that was given the lock to read.
 
-    A flusher that wakes up to read is then too late to have the lock a second time.
+    The spinning worker has the lock before the flusher, which wakes up to read, asks for it a second time.
     """
     of = machine(more, kernel=kernel)
     of.run()
@@ -55,8 +58,8 @@ def test_a_worker_sleeps_if_a_reader_wakes_up_too_late(
     assert (spun_ns > 0, slept_ns > 0) == (spins, sleeps)
 
 
-def test_readers_are_spun_for_from_5_3_on() -> None:
-    """kernel/locking/rwsem.c."""
+def test_rwsem_spins_for_readers_from_5_3_on() -> None:
+    """The rule is in kernel/locking/rwsem.c."""
     spin_ns = {name: kernel.rwsem_spin for name, kernel in KERNELS.items()}
     assert {name for name in spin_ns if spin_ns[name]} == {
         "5.4",
@@ -70,10 +73,10 @@ def test_readers_are_spun_for_from_5_3_on() -> None:
     assert set(spin_ns.values()) == {0, 10_500}
 
 
-def test_a_worker_that_spins_keeps_up() -> None:
-    """Half as many pages at most are under writeback; what lies dirty for longer, lies together.
+def test_spinning_worker_keeps_up_with_the_flusher() -> None:
+    """Half the pages at most are under writeback; pages that stay dirty for longer lie together.
 
-    The flusher is slower: it has to wait for each conversion.
+    The flusher is slower, because it waits for each conversion.
     """
     most, extents = {}, {}
     for spin in ("10500 ns", "0 ns"):
@@ -95,10 +98,10 @@ def test_a_worker_that_spins_keeps_up() -> None:
 
 
 def test_slow_lines_of_the_log_slow_down_several_flushers() -> None:
-    """A line takes ten times as long: eight flushers lose half, one flusher and its worker a sixth at most.
+    """A line takes ten times as long: eight flushers take 1.5 times as long, one flusher at most 7 / 6 times.
 
-    Flusher and worker take turns at a file, so one of them finds the lines free.  While the flusher is at the
-    next file, the worker takes lines from it.  The file's own lines cost nothing here.
+    One flusher and its worker take turns at a file, so one of them finds the lines free.  The worker takes
+    lines from the flusher that is at the next file.  The file's own lines cost nothing here.
     """
     of_files = "machine.processors.paths.filesystems.xfs.flusher"
     jobs = " ".join(f"--name=j{i} --directory=/mnt/{i}" for i in range(8))

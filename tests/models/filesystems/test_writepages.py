@@ -1,4 +1,4 @@
-"""The page walk of `Writepages`: which pages it takes, in which bios they leave, and when."""
+"""The page walk of `Writepages`: the pages that it takes, their bios, and the times."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MAP_NS, PAGE_NS, BIO_PAGES, FIRST_BLOCK = 1_000, 3, 4, 1_000
 
 
 class Walked:
-    """A file of these *states* that is written back, and what happens.
+    """The writeback of a file with these *states*, and its events.
 
-    A page takes 3 ns, an allocation 1 us; a bio has 4 pages at most, and takes no time.  A delayed extent
-    gets as many blocks as *most*, from block 100 on.
+    A page takes 3 ns and an allocation 1 us; a bio has at most 4 pages, and takes no time.  A delayed extent
+    gets at most *most* blocks, from block 100 on.
     """
 
     def __init__(
@@ -108,15 +108,15 @@ class Walked:
         return [(first, pages) for _, first, pages in self.bios]
 
 
-def test_a_bio_leaves_when_the_next_page_does_not_follow_it() -> None:
+def test_bio_leaves_when_the_next_page_does_not_follow() -> None:
     """The extent behind a bio has its blocks before the bio leaves.
 
-    t      event
-    1 000  pages 0 to 4 have blocks 100 to 104
-    1 012  the first four pages are in a bio, which is full
-    1 015  the fifth page is in the next bio
-    1 021  pages 6 and 7 at block 500 do not follow: a third bio
-    2 021  page 8 has block 105
+    t        event
+    1 000    pages 0 to 4 have blocks 100 to 104
+    1 012    the first four pages are in a bio, which is full
+    1 015    the fifth page is in the next bio
+    1 021    pages 6 and 7 at block 500 do not follow: a third bio
+    2 021    page 8 has block 105
     """
     of = Walked("ddddd.DDd", {6: 500, 7: 501})
     wbc = of.write()
@@ -128,15 +128,15 @@ def test_a_bio_leaves_when_the_next_page_does_not_follow_it() -> None:
     assert of.spent.pages == 8 * PAGE_NS
 
 
-def test_a_call_that_spans_nothing_submits_its_pages_at_once() -> None:
-    """To 4.5: the bio of a call of writepage leaves when its pages have been walked."""
+def test_bio_leaves_after_each_writepage_call_up_to_4_5() -> None:
+    """The bio of a call of writepage leaves when the pages of the call have been walked."""
     of = Walked("ddddd.DDd", {6: 500, 7: 501}, spans_calls=False)
     of.write()
     assert of.bios == [(1_012, 100, 4), (1_015, 104, 1), (1_021, 500, 2), (2_024, 105, 1)]
 
 
-def test_an_extent_in_parts_is_one_bio_where_its_blocks_lie_together() -> None:
-    """Each transaction gives two pages blocks; the bio spans them if calls may be spanned."""
+def test_bio_may_span_several_allocations_of_an_extent() -> None:
+    """Each transaction gives blocks to two pages, and a bio spans transactions if it may span calls."""
     for spans_calls, bios in ((True, [(100, 4), (104, 2)]), (False, [(100, 2), (102, 2), (104, 2)])):
         of = Walked("dddddd", most=2, spans_calls=spans_calls)
         of.write()
@@ -145,7 +145,7 @@ def test_an_extent_in_parts_is_one_bio_where_its_blocks_lie_together() -> None:
 
 
 def test_an_ioend_is_one_range_of_pages_and_blocks() -> None:
-    """Nine pages of one extent are one ioend of three bios; a hole or a gap on disk begins another one."""
+    """Nine pages of one extent are one ioend of three bios; a hole or a gap on disk begins another ioend."""
     of = Walked("DDDDDDDDD.DD", {**{i: 10 + i for i in range(9)}, 10: 19, 11: 40})
     of.write()
     ioends = list(dict.fromkeys(bio.context for bio in of.sent))
@@ -159,7 +159,7 @@ def test_an_ioend_is_one_range_of_pages_and_blocks() -> None:
 
 
 def test_an_ioend_ends_with_its_last_bio() -> None:
-    """Two of three bios end while the walk goes on, or after it: the worker has it after the third."""
+    """The worker gets an ioend of three bios after the third bio has ended."""
     of = Walked("D" * 9, {i: 10 + i for i in range(9)})
     of.write()
     for left, bio in zip((2, 1, 0), of.sent, strict=True):
@@ -169,7 +169,7 @@ def test_an_ioend_ends_with_its_last_bio() -> None:
 
 
 def test_an_open_ioend_does_not_end() -> None:
-    """All of its bios have ended, but more pages may follow."""
+    """All bios of the ioend have ended, but more pages may follow."""
     works: list[Any] = []
     of = IoEnds(SimpleNamespace(), works.append, lambda *_: iter(()))  # type: ignore[arg-type,return-value]
     one, two = (IoEnd(page, 0, SimpleNamespace()) for page in (7, 3))  # type: ignore[arg-type]
@@ -187,7 +187,7 @@ def test_an_open_ioend_does_not_end() -> None:
 
 @pytest.mark.parametrize("spans_calls", [True, False])
 def test_written_extents_are_clean_after_each_bio(spans_calls: bool) -> None:
-    """To 5.9 blocks are written ones at once: no worker converts them."""
+    """Up to 5.9 no extent is unwritten, so no worker converts extents."""
     of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=False, spans_calls=spans_calls)
     of.write()
     for bio in of.sent:
@@ -197,9 +197,9 @@ def test_written_extents_are_clean_after_each_bio(spans_calls: bool) -> None:
 
 
 def test_pages_that_are_clean_together_are_in_one_flight() -> None:
-    """A sync(2) closes a flight while an ioend is at hand: its later pages are in the first flight, too.
+    """A sync(2) closes a flight during an ioend, and later pages of the ioend still belong to that flight.
 
-    Of written extents, each bio has a flight of its own.
+    The bios of written extents belong to the flight of their own time.
     """
     for unwritten, pages in ((True, [9]), (False, [4, 5])):
         of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=unwritten)
@@ -215,7 +215,7 @@ def test_pages_that_are_clean_together_are_in_one_flight() -> None:
 
 
 def test_a_budget_ends_a_walk() -> None:
-    """Three pages of five; the next walk begins behind them."""
+    """The walk takes three pages of five, and the next walk begins behind them."""
     of = Walked("DDDDD", {i: 10 + i for i in range(5)})
     wbc = of.write(3)
     assert (of.places(), wbc.nr_to_write, of.paged.writeback_index) == ([(10, 3)], 0, 3)
@@ -223,20 +223,20 @@ def test_a_budget_ends_a_walk() -> None:
 
 
 @pytest.mark.parametrize("wraps", [True, False])
-def test_a_walk_wraps_once_where_the_era_does(wraps: bool) -> None:
-    """From page 3 on: to the end of the file, and then from page 0 to page 2, or not (mechanisms.md 2.4)."""
+def test_walk_wraps_once_if_the_era_wraps(wraps: bool) -> None:
+    """A walk goes from page 3 to the end, and then from page 0 to page 2 if it wraps (mechanisms.md 2.4)."""
     of = Walked("DDDDD", {i: 10 + i for i in range(5)}, wraps=wraps)
     of.write(start=3)
     assert of.places() == ([(13, 2), (10, 3)] if wraps else [(13, 2)])
     assert of.paged.writeback_index == (3 if wraps else 0)
 
 
-def test_a_quota_of_calls() -> None:
-    """2.6.34: a budget of two calls writes eleven pages (mechanisms.md 2.5).
+def test_budget_of_two_calls_writes_eleven_pages() -> None:
+    """2.6.34 lets a call cluster more pages next to its own page (mechanisms.md 2.5).
 
-    * 2 times 4 pages are the most that a call clusters next to its own page: 9 pages.
-    * The 8 pages come off the 8 that the budget has become: 0 are left.
-    * A budget of 0 clusters one page: 2 pages.
+    * The first call writes its own page and clusters at most 2 times 4 pages: 9 pages.
+    * The budget has become 8, and the 8 pages come off it: 0 are left.
+    * A call with a budget of 0 clusters one page: 2 pages.
     """
     of = Walked(
         "D" * 30, {i: 10 + i for i in range(30)}, calls_x4=True, spans_calls=False, bio_pages=100
@@ -246,8 +246,11 @@ def test_a_quota_of_calls() -> None:
     assert (wbc.nr_to_write, of.paged.writeback_index) == (0, 11)
 
 
-def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
-    """1 024 calls write 4 097 pages at once, and then two pages each; the repair writes 1 024 pages."""
+def test_quota_of_2_6_34_writes_six_pages_a_call() -> None:
+    """The first of 1 024 calls writes 4 097 pages, and each other call two.
+
+    The repaired kernel writes 1 024 pages.
+    """
     for calls_x4, pages in ((True, 4_097 + 1_023 * 2), (False, 1_024)):
         of = Walked(
             "D" * 10_000, {i: i for i in range(10_000)}, calls_x4=calls_x4, spans_calls=False, bio_pages=128
@@ -257,8 +260,8 @@ def test_the_quota_of_2_6_34_writes_six_times_what_it_counts() -> None:
         assert max(size for _, size in of.places()) == 128
 
 
-def test_a_quota_that_has_wound_up_ends() -> None:
-    """2.6.34 on single pages: the budget is multiplied by four until it overflows, the calls count down."""
+def test_quota_of_single_pages_ends_after_its_calls() -> None:
+    """2.6.34 multiplies the budget by four at each single page until it overflows; the calls count down."""
     of = Walked("D." * 3_000, {2 * i: 2 * i for i in range(3_000)}, calls_x4=True, spans_calls=False)
     of.write(1_024)
     assert of.inode.dirty_pages == 3_000 - 1_024
@@ -278,7 +281,7 @@ def test_pdflush_gives_up_between_two_bios() -> None:
     assert of.places() == [(10, 4), (14, 4)]
 
 
-def test_the_end_of_a_file_is_zeroed_in_as_many_transactions_as_it_needs() -> None:
+def test_end_of_a_file_is_zeroed_in_several_transactions() -> None:
     """Page 2, the first behind the end, is reserved after two others; a transaction maps one page."""
     of = Walked("rrr", size=2, most=1)
     of.inode.file = of.as_paged_file()
@@ -297,7 +300,7 @@ def test_the_end_of_a_file_is_zeroed_in_as_many_transactions_as_it_needs() -> No
 def test_every_dirty_page_is_in_one_bio(
     states: str, most: int, spans_calls: bool, unwritten: bool, budgets: list[int]
 ) -> None:
-    """Walks of any budget write each dirty page once; no bio is longer than a bio may be."""
+    """Walks of any budget write each dirty page once, and no bio exceeds its largest size."""
     blocks = {page: 1_000 + page * (1 + page % 3 // 2) for page, of in enumerate(states) if of in "Dm"}
     of = Walked(states, blocks, most=most, spans_calls=spans_calls, unwritten=unwritten)
     turn = 0

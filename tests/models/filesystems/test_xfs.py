@@ -1,4 +1,4 @@
-"""Where XFS puts file pages: free space, extents, and the real kernel's counts (docs/measurements.md D)."""
+"""XFS: its free space, its extents, and the counts of the real kernel (docs/measurements.md D)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from wbsim.sim.units import GIB, KIB, MIB
 
 @given(steps=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40), st.booleans()), max_size=80))
 def test_no_block_is_given_twice(steps: list[tuple[int, int, bool]]) -> None:
-    """Free and used are the whole, disjoint; what is given back is joined; a double free is refused."""
+    """Free and used blocks are disjoint and add up to the disk.
+
+    Blocks that are given back join their neighbours, and a double free is refused.
+    """
     space = FreeSpace(0, 256)
     used: dict[int, int] = {}
     for target, length, back in steps:
@@ -48,7 +51,7 @@ def test_no_block_is_given_twice(steps: list[tuple[int, int, bool]]) -> None:
 
 
 def test_free_tables_keep_room_for_all_changes() -> None:
-    """The room of the last call is used up by 64 changes; each may open a row by block, and two by size."""
+    """64 changes use up the room of a call; each may open one row by block, and two rows by size."""
     tables = FreeTables()
     for changes in (1, RESERVED, RESERVED + 1):
         by_block, by_size, *_ = tables.with_room(changes)
@@ -56,7 +59,7 @@ def test_free_tables_keep_room_for_all_changes() -> None:
         assert len(by_size.rows.counts) > 2 * max(changes, RESERVED)
     tables = FreeTables()
     room = len(tables.with_room(1).by_block.rows.counts)
-    tables.spaces.by_block.rows.sizes[0] = room - 1  # as if each row were in use
+    tables.spaces.by_block.rows.sizes[0] = room - 1  # all rows count as used
     for _ in range(RESERVED - 1):
         assert len(tables.with_room(1).by_block.rows.counts) == room
     assert len(tables.with_room(1).by_block.rows.counts) > room
@@ -64,7 +67,7 @@ def test_free_tables_keep_room_for_all_changes() -> None:
 
 @given(holes=st.sets(st.integers(0, 60), min_size=1), target=st.integers(0, 120), length=st.integers(1, 4))
 def test_near_takes_the_target_or_the_nearest_by_block(holes: set[int], target: int, length: int) -> None:
-    """Where the first neighbour by block is long enough, no other place is nearer."""
+    """No place is nearer than the first neighbour by block, if that is long enough."""
     space = FreeSpace(0, 0)
     for hole in holes:
         space.give_back(8 * hole, 5)
@@ -78,8 +81,8 @@ def _place(first: int, target: int, length: int) -> int:
     return target if first <= target <= first + 5 - length else first
 
 
-def test_too_long_a_wish_gets_the_longest() -> None:
-    """As xfs_bmap_select_minlen has it: the longest free extent is taken whole."""
+def test_long_request_gets_the_longest_free_extent() -> None:
+    """xfs_bmap_select_minlen: all blocks of the longest free extent are taken."""
     space = FreeSpace(0, 10)
     space.give_back(20, 30)
     assert space.take_near(0, 99) == (20, 30)
@@ -90,20 +93,21 @@ def test_too_long_a_wish_gets_the_longest() -> None:
 @pytest.mark.parametrize(
     ("extents", "found"),
     [
-        ([(200, 5), (2_500, 5)], 200),  # of one size, the nearer on the other side
+        ([(200, 5), (2_500, 5)], 200),  # of one size: the nearer extent, on the other side
         ([(100, 5), (1_500, 5)], 1_500),
         ([(3_000, 7), (1_100, 12)], 1_100),  # in doubling sizes: from 5 to 7, and then from 10 on
-        ([(3_000, 7), (1_100, 9)], 3_000),  # which skips what lies in between
+        ([(3_000, 7), (1_100, 9)], 3_000),  # the sizes in between are skipped
         ([(400, 30), (2_400, 5)], 400),
-        ([(2_400, 40), (300, 5)], 2_400),  # the sizes are looked at from five blocks at 1 000 on
+        ([(2_400, 40), (300, 5)], 2_400),  # the search by size begins with five blocks at 1 000
         ([(1_050, 6)], 1_050),
-        ([(940, 70)], 1_000),  # in an extent around it, just there
-        ([(940, 62)], 940),  # or at its beginning, where it is too short from there on
+        ([(940, 70)], 1_000),  # an extent around the target: exactly the target
+        ([(940, 62)], 940),  # or its beginning, if it is too short from the target on
     ],
 )
-def test_the_search_by_size_beside_the_search_by_block(extents: list[tuple[int, int]], found: int) -> None:
-    """Five blocks near 1 000, where the neighbours have one each: xfs_alloc_ag_vextent_near looks at them one
-    by one, and at the sizes meanwhile.
+def test_near_search_goes_by_block_and_by_size(extents: list[tuple[int, int]], found: int) -> None:
+    """Five blocks are wanted near 1 000, where the neighbours have one block each.
+
+    xfs_alloc_ag_vextent_near looks at the neighbours one by one, and at the sizes at the same time.
     """
     space = FreeSpace(0, 0)
     for first, size in extents:
@@ -117,7 +121,7 @@ def test_the_search_by_size_beside_the_search_by_block(extents: list[tuple[int, 
 
 
 def test_free_neighbours_are_joined_on_both_sides() -> None:
-    """Those that begin with block 0, too."""
+    """A neighbour that begins with block 0 is joined, too."""
     space = FreeSpace(0, 0)
     for block, length in ((0, 3), (7, 2), (3, 4)):
         space.give_back(block, length)
@@ -134,11 +138,11 @@ def test_a_group_may_have_a_tebibyte() -> None:
 
 
 FAR = 1 << 40
-"""There is room for every page that these tests write."""
+"""A page behind every page that these tests write."""
 
 
 def rules(kernel: str) -> Any:
-    """What *kernel*'s XFS decides."""
+    """Return the rules of XFS in *kernel*."""
     return KERNELS[kernel].filesystems["xfs"]
 
 
@@ -159,9 +163,12 @@ def write_back(file: FilePages, space: FreeSpace, budget: int, start: int) -> li
 
 
 @given(data=st.data())
-def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: st.DataObject) -> None:
-    """Write at random and walk in between: each page keeps its first block, no block has two pages, the bios
-    are the extents, and what is free and what is used are the disk.
+def test_every_dirty_page_gets_one_block(data: st.DataObject) -> None:
+    """Random writes alternate with walks.
+
+    * Each page keeps its first block, and no block has two pages.
+    * The blocks of the bios are blocks of the extents.
+    * Free and used blocks add up to the disk.
     """
     file, space = FilePages(256, base=0), FreeSpace(100, 900)
     rule = prealloc(RULES, data.draw(st.sampled_from([None, 16, 32])))
@@ -193,10 +200,8 @@ def test_every_dirty_page_gets_one_block_and_the_extents_rebuild_the_file(data: 
     assert space.blocks + len(lies) == 900
 
 
-def test_a_file_may_go_far_from_home() -> None:
-    """Blocks are counted from the file's group; farther than 2^31 blocks away they take more room, and stay
-    right.
-    """
+def test_file_may_have_blocks_far_from_its_group() -> None:
+    """Block numbers count from the file's group; beyond 2^31 blocks they take more room, and stay right."""
     file, space = FilePages(64, base=5 << 33), FreeSpace(7, 50)
     for page, first_block in ((0, 5 << 33), (30, 2 << 33)):
         write_all(file.pages, np.array([page]), 1, prealloc(rules("6.17"), None), FAR)
@@ -205,8 +210,8 @@ def test_a_file_may_go_far_from_home() -> None:
     assert [(e.page, e.block) for e in file.extents()] == [(0, (5 << 33) + 7), (30, (2 << 33) + 8)]
 
 
-def test_trimming_frees_what_lies_behind_the_end() -> None:
-    """Speculative preallocation goes back on the last close."""
+def test_trim_frees_the_blocks_behind_the_end() -> None:
+    """The last close gives speculative preallocation back."""
     file, space = FilePages(64, base=0), FreeSpace(500, 100)
     write_all(file.pages, np.arange(20), 1, prealloc(rules("2.6.34"), None), FAR)
     allocate(file.pages, space.with_room(1), 0, 0, 0, 0)
@@ -221,9 +226,12 @@ def test_trimming_frees_what_lies_behind_the_end() -> None:
         ("2.6.34", 64, 65, 128), ("6.17", None, 15, 15), ("6.17", None, 17, 48), ("6.17", None, 49, 112),
     ],
 )  # fmt: skip
-def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: int, end: int) -> None:
-    """To the next unit's end until 2.6.37, or to allocsize's; later, twice what lies in front, nothing below
-    64 KiB.
+def test_growing_file_reserves_by_the_rule_of_its_kernel(
+    kernel: str, allocsize: int | None, written: int, end: int
+) -> None:
+    """A file reserves to the end of a unit of 64 KiB up to 2.6.37, or of allocsize.
+
+    Later kernels reserve twice the extent in front, and nothing below 64 KiB.
     """
     file = FilePages(512, base=0)
     write_all(file.pages, np.arange(written), 1, prealloc(rules(kernel), allocsize), FAR)
@@ -231,7 +239,7 @@ def test_a_growing_file_reserves(kernel: str, allocsize: int | None, written: in
 
 
 def kernel_with(dirty_mib: int) -> dict[str, Any]:
-    """The measured kernel with vm.dirty_bytes, and half of it in the background."""
+    """Return the measured kernel with vm.dirty_bytes, and half of it in the background."""
     kernel = KERNELS["6.18"].inputs()
     kernel["dirty"] |= {"dirty_bytes": dirty_mib * MIB, "dirty_background_bytes": dirty_mib * MIB // 2}
     return kernel
@@ -240,7 +248,7 @@ def kernel_with(dirty_mib: int) -> dict[str, Any]:
 def fio_scenario(
     *, dirty: int, jobs: int, nrfiles: int, filesize: int, rw: str = "randwrite", agcount: int = 4
 ) -> Scenario:
-    """What docs/measurements.md D ran: fio on a fresh XFS, *dirty* and *filesize* in MiB."""
+    """Return a scenario of docs/measurements.md D: fio on a fresh XFS, *dirty* and *filesize* in MiB."""
     size = filesize * MIB
     filesystem = {**LOOP_XFS.inputs(), "agcount": agcount}
     workload = {
@@ -253,7 +261,7 @@ def fio_scenario(
 
 
 def run(scenario: Scenario, seed: int = 1) -> Machine:
-    """Run it, and see that no page is lost."""
+    """Return the machine after its run, in which no page was lost."""
     machine = build(scenario, seed)
     machine.run()
     cache = machine.cache
@@ -263,7 +271,7 @@ def run(scenario: Scenario, seed: int = 1) -> Machine:
 
 
 def counts(machine: Machine) -> list[int]:
-    """Extents of each file."""
+    """Return the extents of each file."""
     return list(only(machine.mounts).filesystem.extents_per_file())
 
 
@@ -283,8 +291,9 @@ REAL = [
     ({"dirty": 64, "jobs": 1, "nrfiles": 16, "filesize": 32}, 5_783),
     ({"dirty": 128, "jobs": 8, "nrfiles": 1, "filesize": 64, "agcount": 8}, 6_897),
 ]
-"""Extents per file that a 6.18 kernel gave (docs/measurements.md D); the last three were simulated before
-they were compared.
+"""The extents per file in Linux 6.18 (docs/measurements.md D).
+
+The last three rows were simulated before they were compared.
 """
 
 
@@ -292,16 +301,17 @@ they were compared.
 @pytest.mark.parametrize(
     ("what", "real"), REAL, ids=lambda value: str(value) if isinstance(value, int) else None
 )
-def test_extents_per_file_are_the_kernels(what: dict[str, int], real: int) -> None:
-    """Within 15 % of xfs_bmap's count at every point, nothing fitted to it; the mean of five runs, which
-    differ by up to 10 %.
+def test_extents_per_file_are_as_many_as_in_the_kernel(what: dict[str, int], real: int) -> None:
+    """The mean of five runs, which differ by up to 10 %, is within 15 % of xfs_bmap's count at every point.
+
+    No constant is fitted to the counts.
     """
     found = [counts(run(fio_scenario(**what), seed)) for seed in range(1, 6)]
     assert np.mean(found) == pytest.approx(real, rel=0.15)
 
 
-def test_a_random_and_a_sequential_job_side_by_side_are_the_kernels() -> None:
-    """Two files each in one directory: within 15 % of 23 929 extents, and four."""
+def test_random_and_sequential_job_together_match_the_kernel() -> None:
+    """Each job has two files in the same directory: 23 929 extents within 15 %, and four."""
     inputs = fio_scenario(dirty=64, jobs=1, nrfiles=2, filesize=128).inputs()
     inputs["programs"]["fio"]["workload"] |= {"rw": ["randwrite", "write"], "numjobs": 2}
     found = [sorted(counts(run(Scenario.model_validate(inputs), seed))) for seed in (1, 2, 3)]
@@ -311,9 +321,9 @@ def test_a_random_and_a_sequential_job_side_by_side_are_the_kernels() -> None:
 
 
 def test_files_that_fit_into_memory_lie_in_a_few_pieces() -> None:
-    """Written at random and not written back before the end: the ends that were once the file's leave pieces.
+    """Files are written at random, and written back at the end; each earlier end of a file leaves a piece.
 
-    The kernel gave 8 to 22 for six files of 256 MiB, 13.3 on average (its standard error is 2.3).
+    The kernel gave 8 to 22 pieces for six files of 256 MiB, 13.3 on average (the standard error is 2.3).
     """
     found = np.concatenate(
         [counts(run(fio_scenario(dirty=8_192, jobs=1, nrfiles=6, filesize=256), s)) for s in (1, 2)]
@@ -322,10 +332,8 @@ def test_files_that_fit_into_memory_lie_in_a_few_pieces() -> None:
     assert found.min() > 1
 
 
-def test_pages_are_clean_once_their_extents_were_converted() -> None:
-    """Blocks are given as unwritten ones since 5.10: 10 ms for each run of pages, one after the other in a
-    file.
-    """
+def test_pages_are_clean_after_the_conversion_of_their_extents() -> None:
+    """Extents are unwritten from 5.10 on; each conversion takes 10 ms, one after another in a file."""
     ends = {}
     for unwritten in (True, False):
         inputs = fio_scenario(dirty=8_192, jobs=1, nrfiles=1, filesize=1).inputs()
@@ -342,13 +350,11 @@ DD_REAL = [
     ((128, 2, 512, 2), 3.8), ((128, 4, 256, 4), 4.9), ((128, 8, 128, 8), 4.4), ((32, 8, 128, 8), 5.9),
     ((128, 4, 256, 1), 1.0),
 ]  # fmt: skip
-"""(dirty MiB, streams, MiB each, streams that share a directory) and extents per file, the mean of three
-runs.
-"""
+"""(dirty MiB, streams, MiB each, streams in a directory) and extents per file, the mean of three runs."""
 
 
 def dd_scenario(dirty: int, streams: int, size: int, sharing: int) -> Scenario:
-    """*streams* of *size* MiB, so many to a directory."""
+    """Return a dd of *streams* files of *size* MiB, *sharing* of them in each directory."""
     inputs = fio_scenario(dirty=dirty, jobs=1, nrfiles=1, filesize=16).inputs()
     inputs["programs"]["fio"]["workload"] = {
         "kind": "dd", "streams": streams, "directories": streams // sharing, "bs": MIB, "count": size,
@@ -361,9 +367,10 @@ def dd_scenario(dirty: int, streams: int, size: int, sharing: int) -> Scenario:
     ("stripe_unit", "breaks"),
     [(None, {8_176, 16_368, 32_752, 65_520}), (256 * KIB, {3_328, 7_680, 16_128, 32_768})],
 )
-def test_dd_streams_break_where_the_kernels_did(stripe_unit: int | None, breaks: set[int]) -> None:
-    """Preallocation doubles, to a stripe unit's end if there is one: the same pages in the kernel's maps and
-    ours.
+def test_dd_streams_break_at_the_pages_of_the_kernel(stripe_unit: int | None, breaks: set[int]) -> None:
+    """Preallocation doubles, and ends with a stripe unit if there is one.
+
+    The maps of the kernel and of the model break at the same pages.
     """
     inputs = dd_scenario(128, 4, 256, 4).inputs()
     change(inputs, "filesystem.stripe_unit", stripe_unit)
@@ -375,17 +382,18 @@ def test_dd_streams_break_where_the_kernels_did(stripe_unit: int | None, breaks:
 
 
 @pytest.mark.parametrize(("what", "real"), DD_REAL)
-def test_dd_streams_lie_as_the_kernels(what: tuple[int, int, int, int], real: float) -> None:
-    """Within an extent and a half of xfs_bmap's count per file; streams that share no directory lie in one
-    piece.
-    """
+def test_dd_streams_have_as_many_extents_as_in_the_kernel(
+    what: tuple[int, int, int, int], real: float
+) -> None:
+    """The count per file is within 1.5 of xfs_bmap's; streams that share no directory lie in one piece."""
     found = np.mean(counts(run(dd_scenario(*what))))
     assert found == pytest.approx(real, abs=1.5 if what[3] > 1 else 0)
 
 
 def test_a_writer_and_the_flusher_convert_one_extent_once() -> None:
-    """Many small growing files under little dirty memory, where both often want the same one: no page is
-    lost.
+    """Many small files grow with little dirty memory, so both tasks often want the same extent.
+
+    No page is lost.
     """
     for seed in range(6):
         machine = run(fio_scenario(dirty=8, jobs=4, nrfiles=25, filesize=1), seed)
@@ -393,13 +401,14 @@ def test_a_writer_and_the_flusher_convert_one_extent_once() -> None:
 
 
 def test_sequential_files_lie_in_one_piece() -> None:
-    """Four jobs that write 64 MiB each in order, in groups of their own: one extent each, as measured."""
+    """Four jobs write 64 MiB each in order, in separate groups, and have one extent each, as measured."""
     assert counts(run(fio_scenario(dirty=32, jobs=4, nrfiles=1, filesize=64, rw="write"))) == [1, 1, 1, 1]
 
 
 def test_more_dirty_memory_means_fewer_extents() -> None:
-    """And no block has two owners, free and used together are the disk, whatever was preallocated went
-    back.
+    """No block has two owners, and free and used blocks add up to the disk.
+
+    All preallocated blocks are given back.
     """
     means = []
     for dirty in (8, 16, 32):
@@ -410,13 +419,16 @@ def test_more_dirty_memory_means_fewer_extents() -> None:
         blocks = np.concatenate([np.arange(e.block, e.block + e.pages) for e in used])
         assert len(np.unique(blocks)) == len(blocks) == 4 * 16 * 256
         log, inode_chunk, names = 16_384, 8, 1
-        taken = len(blocks) + log + 2 * (inode_chunk + names)  # of both directories, in groups of their own
+        taken = len(blocks) + log + 2 * (inode_chunk + names)  # of both directories, in separate groups
         assert sum(group.free.blocks for group in groups) + taken == (12 * GIB - 4 * 64 * KIB) // 4096
     assert means[0] > means[1] > means[2]
 
 
 def contended(rmapbt: bool) -> tuple[int, Machine]:
-    """Random writes into one directory of an XFS of four groups: extents in other groups than the first."""
+    """Return the extents outside of the first group, and the machine.
+
+    Random writes go into one directory of an XFS of four groups.
+    """
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=4 --filesize=16m --name=a", dirty_mib=8,
         more=f'filesystem.agcount = 4\nfilesystem.rmapbt = {str(rmapbt).lower()}\nmachine.like = "desk-vm"',
@@ -428,9 +440,10 @@ def contended(rmapbt: bool) -> tuple[int, Machine]:
     return int((blocks >= filesystem.group_blocks).sum()), of
 
 
-def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
-    """docs/measurements.md J: a good third of the extents is in other groups, the threads work twice as long,
-    and wait for AGFs; else none of it.
+def test_conversions_lock_groups_only_with_reverse_mapping() -> None:
+    """A good third of the extents is in other groups, and threads work twice as long.
+
+    Threads also wait for AGFs.  None of this happens without reverse mapping (docs/measurements.md J).
     """
     (without, plain), (beyond, mapped) = contended(False), contended(True)
     extents = sum(only(mapped.mounts).filesystem.extents_per_file())
@@ -454,8 +467,8 @@ def test_conversions_lock_groups_where_there_is_reverse_mapping() -> None:
 def small_files(rmapbt: bool, kernel: str) -> tuple[int, int, int, Machine]:
     """Write back 400 files of one page each in two groups.
 
-    Return the time for allocations, the time of the workers for completions (ns), and the acquisitions of
-    AGFs.
+    Return the time for allocations, the time of the workers for completions (ns), the acquisitions of AGFs,
+    and the machine.
     """
     text = loop_config(
         "fs_mark -k -S0 -n 200 -s 4096 -L 1 -d /mnt/a -d /mnt/b", dirty_mib=8, kernel=kernel,
@@ -491,8 +504,8 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
     assert min(agfs) > sum(agfs) / 4, "each of the two groups has a part"
 
 
-def test_the_agi_is_held_for_a_part_of_creat() -> None:
-    """Not for longer than all of it."""
+def test_agi_time_above_the_time_of_creat_is_refused() -> None:
+    """A part that is as long as creat(2) is allowed."""
     inputs = XfsSpec.reference_costs["writer"]
     XfsWriterCosts.model_validate({**inputs, "agi_ns": 29_000})
     with pytest.raises(ValidationError, match="29001 ns are more than create_ns, 29000; it is a part"):

@@ -1,4 +1,4 @@
-"""What XFS decides about the place of pages, case by case: reservations, targets, conversions, the walk."""
+"""The decisions of XFS on the place of pages: reservations, targets, allocations, stripes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FIXED, SIZE, PRECEDING = (
 )
 
 
-def test_the_rules_of_an_era_and_of_allocsize() -> None:
-    """64 KiB without allocsize; with it, always so much."""
+def test_prealloc_follows_the_era_or_allocsize() -> None:
+    """A unit has 64 KiB without allocsize; with allocsize the unit is fixed."""
     rules = XfsRules(
         prealloc="size",
         zeroing_converts=True,
@@ -58,10 +58,10 @@ def test_the_rules_of_an_era_and_of_allocsize() -> None:
         # nothing below a unit; then the largest power of two up to the file's size
         (SIZE, "d" * 15, {}, 15, 1, 16), (SIZE, "d" * 16, {}, 16, 1, 32), (SIZE, "d" * 31, {}, 31, 1, 32),
         (SIZE, "d" * 32, {}, 32, 1, 64), (SIZE, "d" * 63, {}, 63, 1, 80), (SIZE, "d" * 64, {}, 64, 1, 128),
-        # twice what leads up to the page: a delayed extent as a whole ...
+        # twice the extent that leads up to the page: a complete delayed extent ...
         (PRECEDING, "d" * 15, {}, 15, 1, 16), (PRECEDING, "d" * 16, {}, 16, 1, 48),
         (PRECEDING, "d" * 20, {}, 20, 1, 48), (PRECEDING, "." * 8 + "d" * 12, {}, 20, 1, 32),
-        # ... mapped ones as far as they lie together on disk
+        # ... mapped extents as far as they lie together on disk
         (PRECEDING, "m" * 20, {i: 100 + i for i in range(20)}, 20, 1, 48),
         (PRECEDING, "m" * 20, {i: 100 + i + 9 * (i > 3) for i in range(20)}, 20, 1, 48),
         (PRECEDING, "m" * 20, {i: 100 + i + 9 * (i > 4) for i in range(20)}, 20, 1, 32),
@@ -69,19 +69,20 @@ def test_the_rules_of_an_era_and_of_allocsize() -> None:
         (PRECEDING, "d" * 20, {}, 21, 1, 32),
     ],
 )  # fmt: skip
-def test_how_far_a_growing_file_reserves(
+def test_growing_file_reserves_by_the_extents_in_front(
     rule: Prealloc, states: str, blocks: dict[int, int], page: int, call: int, end: int
 ) -> None:
-    """By era, by what is there."""
+    """The end of the reservation depends on the rule of the era, and on the pages in front."""
     of = file(states + "." * (200 - len(states)), blocks, size=len(states))
     assert write_page(of.pages, page, call, rule) == 1
     assert letters(of)[page:] == "d" + "r" * (end - page - 1) + "." * (200 - end)
     assert of.size == page + 1
 
 
-def test_stripes_and_whole_calls() -> None:
-    """A file of a stripe unit at least ends at a multiple of it; a call of several pages reserves from its
-    last.
+def test_reservation_ends_at_a_multiple_of_the_stripe_unit() -> None:
+    """A file must have at least a stripe unit for this.
+
+    A call of several pages reserves from its last page on.
     """
     small, large = (file("d" * size + "." * (100 - size), size=size) for size in (8, 24))
     striped = FIXED._replace(stripe=24)
@@ -89,7 +90,7 @@ def test_stripes_and_whole_calls() -> None:
     write_page(large.pages, 24, 1, striped)
     assert letters(small).rindex("r") == 15
     assert letters(large).rindex("r") == 47
-    # what is read of the preceding extents needs a stripe unit, too
+    # the rule by the preceding extents needs a file of a stripe unit, too
     unit = file("d" * 20 + "." * 100, size=20)
     write_page(unit.pages, 20, 1, PRECEDING._replace(stripe=24))
     assert letters(unit).rindex("r") == 31
@@ -101,8 +102,11 @@ def test_stripes_and_whole_calls() -> None:
     assert letters(calls).rindex("r") == 31
 
 
-def test_a_very_large_file_reserves_an_extent_at_most() -> None:
-    """Doubling ends at 2^21 pages where an extent is longer than that, or at the page."""
+def test_reservation_of_a_large_file_has_at_most_one_extent() -> None:
+    """The reservation doubles up to 2^21 pages.
+
+    The page number replaces the length of the extents in front, if these are longer than an extent may be.
+    """
     pages = MAX_EXTENT_PAGES + 40
     of = FilePages(3 * pages, 0)
     of.pages.states[:pages], of.pages.size[0] = 1, pages
@@ -115,23 +119,26 @@ def test_a_very_large_file_reserves_an_extent_at_most() -> None:
     ("before", "after", "clean"),
     [(".", "d", 1), ("r", "d", 1), ("m", "D", 1), ("d", "d", 0), ("D", "D", 0)],
 )
-def test_a_page_becomes_dirty(before: str, after: str, clean: int) -> None:
-    """Inside the file: nothing is reserved."""
+def test_write_inside_a_file_reserves_no_page(before: str, after: str, clean: int) -> None:
+    """The page becomes delayed or dirty."""
     of = file("d" + before + "d.....", {1: 5}, size=3)
     assert write_page(of.pages, 1, 1, FIXED) == clean
     assert letters(of) == "d" + after + "d....."
     assert of.size == 3
 
 
-def test_a_reservation_ends_at_what_is_there() -> None:
-    """And at the end of the room."""
+def test_reservation_ends_at_the_next_used_page() -> None:
+    """The reservation also ends at the end of the room."""
     of = file("....m...", {4: 9}, size=0)
     write_page(of.pages, 1, 1, FIXED)
     assert letters(of) == ".drrm..."
 
 
 def test_a_write_behind_a_delayed_end_waits_for_its_conversion() -> None:
-    """From 6.10 on, where the page behind the end is reserved or delayed; right behind it nothing waits."""
+    """A write waits from 6.10 on, if the page behind the end is reserved or delayed.
+
+    A write right behind the end does not wait.
+    """
     rule = FIXED._replace(zeroing_converts=True)
     of = file("ddrr....", size=2)
     assert write_page(of.pages, 4, 1, rule) == -1
@@ -149,17 +156,19 @@ def test_a_write_behind_a_delayed_end_waits_for_its_conversion() -> None:
         ("mdd", {0: 100}, 1, 101),
         ("mdd", {0: 100}, 2, 101),
         ("m..dd", {0: 100}, 3, 103),  # the gap is kept
-        ("m........d", {0: 100}, 9, 101),  # eight pages for one are too wide
-        ("m....d", {0: 100}, 5, 105),  # four are not
+        ("m........d", {0: 100}, 9, 101),  # a gap of eight pages is too wide for one page
+        ("m....d", {0: 100}, 5, 105),  # a gap of four pages is not too wide
         ("D.dd", {0: 100}, 2, 102),
-        ("m.Hd", {0: 100}, 3, NOWHERE),  # what is held in front is no extent
+        ("m.Hd", {0: 100}, 3, NOWHERE),  # a held hole in front is no extent
         ("mdd", {0: 999}, 1, NOWHERE),  # the next block is another group's
-        ("m..dd", {0: 997}, 3, 998),  # the gap would lead there, the block behind does not
+        ("m..dd", {0: 997}, 3, 998),  # the gap would lead into another group, the next block does not
         ("m.dd", {0: 997}, 2, 999),
     ],
 )
-def test_the_target_of_an_allocation(states: str, blocks: dict[int, int], page: int, target: int) -> None:
-    """Groups of 1 000 blocks."""
+def test_target_lies_behind_the_extent_in_front(
+    states: str, blocks: dict[int, int], page: int, target: int
+) -> None:
+    """A group has 1 000 blocks."""
     assert GAP_UNITS == 4
     assert target_of(file(states, blocks).pages, page, 1_000) == target
 
@@ -168,14 +177,14 @@ def test_the_target_of_an_allocation(states: str, blocks: dict[int, int], page: 
     ("states", "size", "taken", "block"),
     [
         ("dddd....", 4, [], 104),  # at the beginning of a file, at the next multiple of four
-        ("mmmmdddd", 8, [], 102),  # else exactly behind what is in front
-        ("mmmmdddd", 8, [103], 104),  # where that is taken, at the next multiple
+        ("mmmmdddd", 8, [], 102),  # elsewhere exactly behind the extent in front
+        ("mmmmdddd", 8, [103], 104),  # if that block is taken, at the next multiple
         ("mmmmdddm", 8, [], 102),  # shorter than a unit: near
         ("mdddd.mm", 8, [], 102),  # not at the end of the file
     ],
 )
 def test_an_extent_of_a_stripe_unit_is_aligned(states: str, size: int, taken: list[int], block: int) -> None:
-    """With a unit of four blocks; the space is free from 101 on, the target 102."""
+    """The unit has four blocks; the space is free from 101 on, and the target is 102."""
     of, space = file(states, {i: i for i in range(8)}, size=size), FreeSpace(101, 500)
     tables = space.with_room(8)
     for one in taken:
@@ -188,12 +197,12 @@ def test_an_extent_of_a_stripe_unit_is_aligned(states: str, size: int, taken: li
 
 @pytest.mark.parametrize(("blocks", "taken"), [(7, (104, 4)), (6, (101, 4))])
 def test_alignment_needs_room_in_the_longest_extent(blocks: int, taken: tuple[int, int]) -> None:
-    """Four blocks at a multiple of four need seven blocks together, wherever these begin."""
+    """Four blocks at a multiple of four need seven blocks together, at any place."""
     assert take_aligned(FreeSpace(101, blocks).with_room(1), 0, 101, 4, 4) == taken
 
 
 def test_groups_keep_their_longest_extents_apart() -> None:
-    """A change of one group leaves the other as it is."""
+    """A change of one group does not change the other."""
     tables = FreeTables(2)
     one, two = FreeSpace(100, 9, tables, 0), FreeSpace(0, 11, tables, 1)
     assert (one.longest(), two.longest()) == (9, 11)
@@ -205,8 +214,8 @@ def test_groups_keep_their_longest_extents_apart() -> None:
     assert (one.longest(), two.longest()) == (9, 5)
 
 
-def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
-    """The longest piece of three; the rest stays delayed."""
+def test_fragmented_group_gives_its_longest_piece() -> None:
+    """Three pages get blocks, and the other pages stay delayed."""
     of, space = file("dddddrr", size=5), FreeSpace(10, 2)
     space.give_back(20, 3)
     allocate(of.pages, space.with_room(4), 0, 2, 0, 1_000)
@@ -214,8 +223,8 @@ def test_a_fragmented_group_gives_as_much_as_lies_together() -> None:
     assert of.pages.blocks[:3].tolist() == [1_020, 1_021, 1_022]
 
 
-def test_who_was_going_elsewhere_takes_the_smallest_free_extent_that_has_room() -> None:
-    """xfs_alloc_ag_vextent_size; if none has, the longest."""
+def test_allocation_without_a_target_takes_the_smallest_sufficient_extent() -> None:
+    """xfs_alloc_ag_vextent_size: if no free extent suffices, the longest is taken."""
     of, space = file("dd.ddd.dddd"), FreeSpace(10, 2)
     space.give_back(20, 3)
     space.give_back(30, 2)
@@ -228,23 +237,23 @@ def test_who_was_going_elsewhere_takes_the_smallest_free_extent_that_has_room() 
 @pytest.mark.parametrize(
     ("states", "blocks", "page", "plan"),
     [
-        ("ddrr", {}, 1, (4, 0, 0)),  # a delayed extent counts with what is reserved behind it
+        ("ddrr", {}, 1, (4, 0, 0)),  # a delayed extent counts with the reserved pages behind it
         ("mdd", {0: 100}, 1, (2, 0, 101)),
         ("m.dd", {0: 2_100}, 2, (2, 2, 102)),  # two groups further on
         ("mdd", {0: -900}, 1, (2, -1, 101)),  # a group in front of the file's own
         ("mDD", {0: 100, 1: 7, 2: 8}, 1, (0, 0, 0)),  # another task was faster
     ],
 )
-def test_the_plan_of_an_allocation(
+def test_plan_has_the_length_the_group_and_the_block(
     states: str, blocks: dict[int, int], page: int, plan: tuple[int, int, int]
 ) -> None:
-    """Groups of 1 000 blocks: the length, the group from the file's own on, and the block in the group."""
+    """A group has 1 000 blocks; the plan counts groups from the file's own, and blocks in the group."""
     of, found = file(states, blocks), np.full(5, -7)
     plan_extent(of.pages.states, of.pages.blocks, of.pages.size, page, 1_000, found)
     assert tuple(found[[LENGTH, GROUP, NEAR]].tolist()) == plan
 
 
-def test_blocks_are_given_by_arrays_as_by_tables() -> None:
+def test_give_blocks_gives_the_same_blocks_as_allocate() -> None:
     """`give_blocks` takes the arrays of the free space one by one."""
     by_table, by_array = file("dd.ddd"), file("dd.ddd")
     spaces = [FreeSpace(10, 40), FreeSpace(10, 40)]

@@ -1,4 +1,4 @@
-"""XFS: where small files go, and what the log holds."""
+"""XFS: the places of small files, and the content and the space of the log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, MIB, MS, S
 
 
-def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
-    """One group per directory, consecutive blocks, broken only by inode chunks and directory blocks."""
+def test_files_of_a_directory_lie_one_behind_the_other() -> None:
+    """Each directory has one group; only inode chunks and directory blocks lie between the files."""
     starts: dict[int, list[int]] = {}
     scenario = small_scenario(processes=3, files=1_000, loops=2)
     group_sectors = only(scenario.mounts).filesystem.size // 512 // only(scenario.mounts).filesystem.agcount  # type: ignore[attr-defined]
@@ -39,7 +39,7 @@ def test_files_of_a_directory_lie_in_one_group_one_behind_the_other() -> None:
 
 
 def test_a_held_group_makes_data_spill_into_the_next() -> None:
-    """The allocator tries each AGF and moves on when it is held."""
+    """The allocator tries each AGF, and passes over one that is held."""
     from wbsim.models.machine import build
 
     machine = build(small_scenario(processes=1, files=400, loops=1, memory_mib=2), seed=1)
@@ -53,8 +53,9 @@ def test_a_held_group_makes_data_spill_into_the_next() -> None:
 
 
 def test_log_bytes_per_file_follow_from_the_items() -> None:
-    """Create, allocate and set the size: two inode items if a checkpoint lies between, plus name and
-    extents.
+    """A file logs its creation, its allocation and its size: two inode items, a name, and extents.
+
+    The inode counts once if no checkpoint lies in between.
     """
     scenario = small_scenario(
         processes=4, files=5_000, loops=3, memory_mib=64, changes={"filesystem.log.checkpoint_bytes": 1 * MIB}
@@ -71,7 +72,7 @@ def test_log_bytes_per_file_follow_from_the_items() -> None:
 
 
 def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
-    """With a log of 2 MiB the run ends all the same, later."""
+    """A log of 2 MiB delays the run, but the run ends."""
     wide = run_small(processes=2, files=3_000)
     small = {"filesystem.log.size": 2 * MIB, "filesystem.log.checkpoint_bytes": 256 * KIB}
     narrow = run_small(processes=2, files=3_000, changes=small)
@@ -83,7 +84,7 @@ def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
 def test_large_files_wait_for_log_space_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flusher finds the log full three times, for a second each.
 
-    Each transaction asks, so not more than an extent is written in between.
+    Each transaction asks for space, so at most one extent is written in between.
     """
     size = {"workload.file_size": 64 * MIB}
     machine = build(small_scenario(processes=1, files=1, loops=1, memory_mib=64, changes=size), 1)

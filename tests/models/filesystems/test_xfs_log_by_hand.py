@@ -1,4 +1,4 @@
-"""The XFS log by hand: what is pushed when, in which records, and what is written back from it."""
+"""The XFS log: pushed checkpoints, their records, and the buffers that are written back."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, S
 
 
-def test_a_checkpoint_is_pushed_when_it_is_large_enough_in_records_behind_each_other() -> None:
-    """16 383 bytes stay in memory; one more makes 16 384, of which each record holds 3 584: four whole ones,
-    and 2 048 bytes with their header, five sectors.
+def test_large_checkpoint_is_pushed_in_successive_records() -> None:
+    """16 383 bytes stay in memory, and 16 384 bytes are pushed.
+
+    Four records have 3 584 bytes each; the fifth has 2 048 bytes and its header, which are five sectors.
     """
     of = Log()
     of.commit(16_383, MetaBuffer(0, 8))
@@ -32,7 +33,7 @@ def test_a_checkpoint_is_pushed_when_it_is_large_enough_in_records_behind_each_o
 
 
 def test_no_more_records_are_in_flight_than_there_are_buffers() -> None:
-    """The third waits until the first is on disk, the fourth for the second."""
+    """The third record waits until the first is on disk, and the fourth waits for the second."""
     of = Log()
     of.commit(4 * 3_584 + 2_048, MetaBuffer(0, 8))
     of.run()
@@ -42,8 +43,8 @@ def test_no_more_records_are_in_flight_than_there_are_buffers() -> None:
     assert times[2] + latency_ns <= times[4]
 
 
-def test_an_item_is_logged_once_a_checkpoint_and_anew_in_the_next() -> None:
-    """By its number."""
+def test_item_is_logged_once_in_each_checkpoint() -> None:
+    """The item has the number of its checkpoint."""
     of = Log()
     buffer = MetaBuffer(0, 8)
     for _ in range(3):
@@ -57,8 +58,8 @@ def test_an_item_is_logged_once_a_checkpoint_and_anew_in_the_next() -> None:
 
 
 @pytest.mark.parametrize("sectors", [40, 41])
-def test_the_log_begins_anew_where_a_record_would_end_behind_it(sectors: int) -> None:
-    """Six times 3 584 bytes: the fifth record may end where the log does, the sixth begins at 0 again."""
+def test_log_wraps_before_a_record_that_does_not_fit(sectors: int) -> None:
+    """The fifth of six records may end with the log, and the sixth begins with the log."""
     of = Log(size=sectors * 512, checkpoint_bytes=4 * KIB, iclogs=1)
     for i in range(6):
         of.at(i * 10_000_000, of.commit, 3_584, MetaBuffer(8 * i, 8))
@@ -67,8 +68,8 @@ def test_the_log_begins_anew_where_a_record_would_end_behind_it(sectors: int) ->
     assert starts == [5_000, 5_008, 5_016, 5_024, 5_032, 5_000]
 
 
-def test_who_forces_sleeps_until_its_checkpoint_is_on_disk() -> None:
-    """What came after the call is not waited for; an idle log not at all."""
+def test_force_sleeps_until_the_checkpoint_is_on_disk() -> None:
+    """A force does not wait for commits after the call, nor for an idle log."""
     of = Log()
     over: list[tuple[str, int]] = []
 
@@ -86,9 +87,10 @@ def test_who_forces_sleeps_until_its_checkpoint_is_on_disk() -> None:
     assert over == [("idle", 0), ("first", 1_024), ("second", 1_024 + 4_096 + 4_096)]
 
 
-def test_the_sync_interval_forces_the_log_and_writes_what_it_holds_in_order_of_place() -> None:
-    """Two checkpoints: the buffers go out together, by sector, counted from where the filesystem begins; the
-    neighbours as one request.
+def test_sync_interval_forces_the_log_and_writes_its_items() -> None:
+    """The second of two checkpoints is forced after a second.
+
+    The buffers of the first are written in the order of their sectors, counted from the filesystem's start.
     """
     of = Log(sync_interval=S)
     of.commit(100, MetaBuffer(80, 8), MetaBuffer(16, 8))
@@ -100,8 +102,8 @@ def test_the_sync_interval_forces_the_log_and_writes_what_it_holds_in_order_of_p
     assert [item.start_sector for item in of.log.ail] == [0, 24]
 
 
-def test_the_sync_interval_comes_again_and_again() -> None:
-    """Something is logged in the middle of each second: it is forced at the end of it."""
+def test_log_is_forced_at_the_end_of_each_interval() -> None:
+    """An item is logged in the middle of each second."""
     of = Log(sync_interval=S)
     for second in range(4):
         of.at(second * S + S // 2, of.commit, 100, MetaBuffer(8 * second, 8))
@@ -114,9 +116,13 @@ def test_the_sync_interval_comes_again_and_again() -> None:
     assert forced == [1_000, 2_000, 3_000, 4_000]
 
 
-def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
-    """A small checkpoint holds the tail, and a large one behind it fills the log, while xfsaild pauses until
-    100 ms. Three writers wait for it, and go on together once the oldest items are written.
+def test_all_waiting_writers_continue_when_the_tail_has_moved() -> None:
+    """A small checkpoint holds the tail, and a large one behind it fills the log.
+
+    t         event
+    0         the small checkpoint is committed; xfsaild pauses until 100 ms
+    10 ms     the large checkpoint is committed, and three writers wait for space
+    100 ms    xfsaild writes the oldest items, and the writers continue together
     """
     of = Log(checkpoint_bytes=512 * KIB, ail_pause=100_000_000)
     of.at(0, of.log.want_ail, 0)
@@ -147,14 +153,14 @@ def test_all_who_wait_for_space_go_on_when_the_tail_has_moved() -> None:
 
 @pytest.mark.parametrize(("used_kib", "full"), [(1_023, False), (1_024, True)])
 def test_a_log_is_full_when_its_size_is_used(used_kib: int, full: bool) -> None:
-    """By what grows and by what was written since the oldest item."""
+    """Bytes of the growing checkpoint and bytes written since the oldest item are used."""
     of = Log(checkpoint_bytes=512 * KIB)
     of.commit(used_kib * KIB, MetaBuffer(0, 8))
     assert of.log.full == full
 
 
-def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
-    """The oldest item is relogged: the tail is then the second one's."""
+def test_relogged_item_moves_to_the_end_of_the_ail() -> None:
+    """The oldest of two items is relogged, and the tail is then that of the second item."""
     of = Log()
     first, second = MetaBuffer(0, 8), MetaBuffer(8, 8)
     for when_ns, buffer in ((0, first), (10_000_000, second), (20_000_000, first)):
@@ -167,14 +173,14 @@ def test_relogged_items_move_to_the_end_so_that_the_tail_moves() -> None:
 
 
 def two_pushed(of: Log) -> None:
-    """One buffer at sector 0, and at 10 ms one at 800, each in a checkpoint of its own."""
+    """Commit a buffer at sector 0, and at 10 ms one at sector 800, each in a separate checkpoint."""
     for when_ns, sector in ((0, 0), (10_000_000, 800)):
         of.at(when_ns, of.commit, 100, MetaBuffer(sector, 8))
         of.at(when_ns + 1, of.log.want_push)
 
 
-def test_a_smaller_wish_for_space_does_not_replace_a_larger_one() -> None:
-    """All that was logged is to be written, and then nothing more is asked for."""
+def test_smaller_request_for_space_does_not_replace_a_larger_one() -> None:
+    """The first request is to write all that was logged, and the second is to write nothing more."""
     of = Log()
     two_pushed(of)
     of.at(20_000_000, of.log.want_ail, 20 * KIB)
@@ -182,8 +188,8 @@ def test_a_smaller_wish_for_space_does_not_replace_a_larger_one() -> None:
     assert [request for request in of.run() if request[2] == "W"] == [(100, 8, "W"), (900, 8, "W")]
 
 
-def test_what_grows_counts_once_while_another_checkpoint_is_written() -> None:
-    """A log of 64 KiB, and 25 600 bytes beside a checkpoint of 28 KiB: it is not pushed yet."""
+def test_growing_checkpoint_counts_once_while_another_is_written() -> None:
+    """A log of 64 KiB does not push a growing checkpoint of 25 600 bytes yet, next to one of 28 KiB."""
     of = Log(size=64 * KIB, checkpoint_bytes=32 * KIB)
     for when_ns, kib, sector in (
         (0, 1, 0),
@@ -198,8 +204,8 @@ def test_what_grows_counts_once_while_another_checkpoint_is_written() -> None:
     assert (of.log.checkpoint, of.log.item_bytes) == (3, 25 * KIB)
 
 
-def test_a_push_is_of_what_was_there() -> None:
-    """What comes while it is written waits for another one."""
+def test_commit_during_a_push_waits_for_another_push() -> None:
+    """The first push writes only the items that were committed before."""
     of = Log()
     of.at(0, of.commit, 100, MetaBuffer(0, 8))
     of.at(1, of.log.want_push)
@@ -208,9 +214,10 @@ def test_a_push_is_of_what_was_there() -> None:
 
 
 @pytest.mark.parametrize("push_ns", [None, 4_000])
-def test_while_memory_is_full_a_pass_begins_with_a_log_force(push_ns: int | None) -> None:
-    """Something is logged, and its record is in flight already or not even pushed, when memory is full and
-    xfsaild is woken: the same pass waits for it, and writes it in place, long before the next in 100 ms.
+def test_pass_begins_with_a_log_force_if_memory_is_full(push_ns: int | None) -> None:
+    """An item is logged, and its record is in flight already or not pushed yet, when xfsaild is woken.
+
+    The same pass waits for the record, and writes the item in place; the next pass would come after 100 ms.
     """
     of = Log(ail_pause=100_000_000)
     of.at(0, of.commit, 100, MetaBuffer(0, 8))
@@ -223,9 +230,12 @@ def test_while_memory_is_full_a_pass_begins_with_a_log_force(push_ns: int | None
     assert of.layer.device.times[0] + of.layer.device.latency_ns <= of.layer.device.times[1]
 
 
-def test_a_checkpoint_has_an_inode_once_whatever_is_mapped_of_it() -> None:
-    """Each extent, and the inode with the first of a checkpoint: of one, of two more, and of one after the
-    push, in which it counts again.
+def test_checkpoint_logs_an_inode_once_for_several_extents() -> None:
+    """Each extent is logged, and the inode with the first extent of a checkpoint.
+
+    * The first extent logs the inode.
+    * Two more extents do not log the inode again.
+    * An extent after the push logs the inode again.
     """
     of, spec = Log(), P13_XFS
     costs: Any = SimpleNamespace(end_folio_ns=0)

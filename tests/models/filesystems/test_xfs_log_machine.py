@@ -22,7 +22,7 @@ SECTORS = 80
 
 
 class XfsLogs(RuleBasedStateMachine):
-    """A log of 80 sectors, in which a checkpoint of 8 KiB is pushed; two records in flight."""
+    """A log of 80 sectors, in which a checkpoint of 8 KiB is pushed, with one to three records in flight."""
 
     @initialize(iclogs=st.integers(1, 3))
     def begin(self, iclogs: int) -> None:
@@ -31,13 +31,13 @@ class XfsLogs(RuleBasedStateMachine):
         )
         self.iclogs = iclogs
         self.buffers = [MetaBuffer(1_000 * i, 8) for i in range(BUFFERS)]
-        self.size: Counter[int] = Counter()  # of each checkpoint, what was committed to it (bytes)
+        self.size: Counter[int] = Counter()  # the bytes that were committed to each checkpoint
         self.items: dict[int, set[int]] = {}
         self.waiting = 0
 
     @rule(size=st.integers(1, 3_000), chosen=st.sets(st.integers(0, BUFFERS - 1), max_size=3))
     def commit(self, size: int, chosen: set[int]) -> None:
-        """A transaction logs parts of some buffers; where the log is full, nobody commits."""
+        """Commit a transaction that logs parts of some buffers, unless the log is full."""
         log = self.of.log
         if log.full:
             return
@@ -52,14 +52,14 @@ class XfsLogs(RuleBasedStateMachine):
 
     @rule(full=st.booleans())
     def reclaim(self, full: bool) -> None:
-        """Memory is full, or no more: the shrinker asks for everything once it is."""
+        """Fill or empty memory; a shrinker with full memory asks for everything."""
         self.of.cache.reclaiming = full
         if full:
             self.of.log.want_ail(self.of.log.written_bytes)
 
     @rule()
     def force(self) -> None:
-        """Whoever forces the log returns no sooner than all that was committed by then is on disk."""
+        """Force the log, and check that all that was committed before is on disk afterwards."""
         log, env = self.of.log, self.of.env
         wanted = max((number for number, size in self.size.items() if size), default=0)
         thread = self.of.layer.parts.thread("sync")
@@ -74,7 +74,7 @@ class XfsLogs(RuleBasedStateMachine):
 
     @rule()
     def wait_for_space(self) -> None:
-        """Whoever waits for space goes on when there is some."""
+        """Wait for space, and check that the log has space afterwards."""
         thread = self.of.layer.parts.thread("writer")
         log = self.of.log
         self.waiting += 1
@@ -87,12 +87,12 @@ class XfsLogs(RuleBasedStateMachine):
         self.of.env.start(thread.task, body())
 
     def records_of(self, checkpoint: int) -> list[int]:
-        """The sectors of each of its records: as many bytes as fit beside a header, the rest in the last."""
+        """Return the sectors of each record of *checkpoint*: full records, and the rest in the last one."""
         whole, rest = divmod(self.size[checkpoint], PER_RECORD)
         return [8] * whole + ([-(-(rest + 512) // 512)] if rest else [])
 
     def on_disk(self) -> int:
-        """The last checkpoint of which all records have been completed."""
+        """Return the last checkpoint whose records have all been completed."""
         last, left = 0, len(self.ended())
         for checkpoint in sorted(self.size):
             left -= len(self.records_of(checkpoint))
@@ -102,7 +102,7 @@ class XfsLogs(RuleBasedStateMachine):
         return last
 
     def ended(self) -> list[int]:
-        """Records that the device had for its time."""
+        """Return the records that the device has completed."""
         device, now = self.of.layer.device, self.of.env.now
         return [
             request.start_sector
@@ -134,7 +134,7 @@ class XfsLogs(RuleBasedStateMachine):
         assert {request.start_sector for request in device.requests if request.op == "W"} <= places
 
     def teardown(self) -> None:
-        """Left alone for two sync intervals, everything is on disk and in place, and nobody waits."""
+        """Check that after 200 ms everything is on disk and in place, and that no task waits."""
         if not hasattr(self, "of"):
             return
         self.of.cache.reclaiming = False

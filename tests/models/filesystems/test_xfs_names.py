@@ -1,4 +1,4 @@
-"""What a new name costs in XFS, and what it is given."""
+"""A new name in XFS: its cost, its inode, and the blocks that it takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wbsim.sim.units import KIB
 
 
 class Names:
-    """The names of two groups of 1 000 blocks, 16 of them mkfs's; clusters of 32 inodes of 512 bytes."""
+    """The names of two groups of 1 000 blocks, 16 of which mkfs uses; clusters of 32 inodes of 512 bytes."""
 
     def __init__(self, agi_ns: int = 0) -> None:
         self.env = env = Environment()
@@ -59,8 +59,9 @@ class Names:
         self.sectors = []
 
     def make(self, directories: int, files: int) -> Task:
-        """So many directories and, in the last one, so many files: 5 ns of the caller's before each, 20 after
-        it.
+        """Make *directories* directories and, in the last one, *files* files.
+
+        The caller takes 5 ns before each file and 20 ns after it.
         """
         task = self.env.task("writer")
 
@@ -78,10 +79,15 @@ class Names:
         return task
 
 
-def test_each_name_takes_its_time_and_what_it_needs() -> None:
-    """60 000 for the directory in group 0. The first name needs a chunk (40 000) of 8 blocks from 16 on and
-    a block for names at 24 (10 000), the 65th a chunk from 25 on, the 129th one from 33 on and a block at 41;
-    each takes 5 + 1 500 + 10 + 100 + 20, and logs its inode's buffer (32 sectors each) and the block.
+def test_each_name_takes_its_time_and_its_blocks() -> None:
+    """The directory takes 60 000 ns in group 0, and each name takes 5 + 1 500 + 10 + 100 + 20 ns.
+
+    name    also takes
+    1       a chunk of 8 blocks from 16 on (40 000 ns), and a block for names at 24 (10 000 ns)
+    65      a chunk from 25 on
+    129     a chunk from 33 on, and a block for names at 41
+
+    Each name logs the buffer of its inode, which has 32 sectors, and the block for names.
     """
     of = Names()
     of.make(1, 129)
@@ -104,7 +110,7 @@ def test_each_name_takes_its_time_and_what_it_needs() -> None:
 
 
 def test_directories_take_the_groups_in_rotation() -> None:
-    """The second lies in group 1, the third in group 0 again; its files with it."""
+    """The second directory lies in group 1, and the third in group 0 again; the files lie with them."""
     for directories, group in ((1, 0), (2, 1), (3, 0)):
         of = Names()
         of.make(directories, 1)
@@ -131,9 +137,9 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
 
 
 def test_files_of_one_group_are_made_one_at_a_time() -> None:
-    """A creat(2) holds the AGI for 600 of 1 500 ns and for the commit, the first for 50 000 more, a chunk.
+    """A creat(2) holds the AGI for 600 of 1 500 ns and for the commit, and 50 000 ns more for a new chunk.
 
-    The second writer comes to the lock with the first, sleeps, and owns the lock while it wakes up for 70.
+    The second writer asks for the lock with the first, sleeps, and owns the lock while it wakes up for 70 ns.
     """
     of = Names(agi_ns=400)
     tasks = [of.env.task(name) for name in ("a", "b")]
@@ -159,7 +165,7 @@ def test_files_of_one_group_are_made_one_at_a_time() -> None:
 
 
 def test_a_writer_that_waits_for_log_space_has_no_agi() -> None:
-    """The log is full until 150 000; the AGI is free meanwhile."""
+    """The log is full until 150 000, and the AGI is free until then."""
     of = Names(agi_ns=400)
 
     def wait_for_space(thread: Any) -> Steps:
@@ -173,8 +179,8 @@ def test_a_writer_that_waits_for_log_space_has_no_agi() -> None:
     assert of.logged[0][0] == 150_000 + 905 + 50_000 + 600 + 10 + 100
 
 
-def test_a_log_that_fills_behind_a_reservation_stops_no_file() -> None:
-    """The log fills while the writer is before the AGI, and its transaction has its space."""
+def test_transaction_with_space_continues_although_the_log_fills() -> None:
+    """The log fills before the writer takes the AGI, but its transaction has its space already."""
     of = Names(agi_ns=400)
 
     def wait_for_space(thread: Any) -> Steps:

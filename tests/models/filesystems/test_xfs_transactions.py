@@ -1,4 +1,4 @@
-"""Transactions of XFS under the locks of an inode and of groups: which group is taken, and when."""
+"""Transactions of XFS under the locks of an inode and of groups: the groups that they take, and when."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Costs(NamedTuple):
 class Mounted:
     """An XFS of four groups on a machine of eight processors, and a file of *pages* delayed pages.
 
-    The file is in the last of so many *directories*, each of which is in another group.
+    The file is in the last of *directories* directories, each of which is in another group.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ programs.s = "sync"
         self._directories = directories
 
     def run(self, *bodies: Callable[[Thread], Steps]) -> list[tuple[int, str]]:
-        """Make the file, then run each of *bodies* as a thread from then on; return what `note` was told."""
+        """Make the file, then run each of *bodies* as a thread; return all that was given to `note`."""
         maker = self.machine.thread("maker")
 
         def make() -> Steps:
@@ -97,7 +97,10 @@ programs.s = "sync"
         self.seen.append((self.env.now - self.began_ns, what))
 
     def holder(self, number: int, ns: int) -> Callable[[Thread], Steps]:
-        """Return a thread that has the AGF of the group *number* behind the file's own for *ns*."""
+        """Return the body of a thread that holds an AGF for *ns*.
+
+        The AGF is that of the group *number* groups behind the file's group.
+        """
 
         def body(thread: Thread) -> Steps:
             agf = self.groups[(self.inode.group.number + number) % GROUPS].agf
@@ -124,7 +127,7 @@ programs.s = "sync"
 
 
 def test_an_allocation_takes_its_time() -> None:
-    """The map and the commit with the AGF, then the reverse map with it again."""
+    """The map and the commit hold the AGF, and then the reverse map holds it again."""
     of = Mounted()
     assert of.run(of.mapper) == [(of.costs.map_ns + of.costs.commit_ns + of.costs.rmap_ns, "group 0")]
 
@@ -137,7 +140,7 @@ def test_a_locked_group_is_passed_over() -> None:
 
 
 def test_a_flusher_waits_for_the_first_of_all_locked_groups() -> None:
-    """The AGF of the wanted group is free last, at 100 us: the flusher owns it while it wakes up."""
+    """The AGF of the wanted group is free last, at 100 us, and the flusher owns it while it wakes up."""
     of = Mounted()
     of.run(*(of.holder(number, 100_000 - 10_000 * number) for number in range(GROUPS)), of.mapper)
     costs = of.costs
@@ -156,7 +159,10 @@ def test_an_extent_that_another_task_has_mapped_stays() -> None:
 
 
 def test_a_neighbour_in_a_locked_group_does_not_count() -> None:
-    """Page 0 lies in the file's group, whose AGF is taken then: page 100 gets the next one's first block."""
+    """Page 0 lies in the file's group, whose AGF is locked then.
+
+    Page 100 gets the first block of the next group.
+    """
     of = Mounted()
     places: list[int] = []
 
@@ -175,7 +181,7 @@ def test_a_neighbour_in_a_locked_group_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(("rmapbt", "directories"), [(True, 1), (True, 2), (False, 1)])
-def test_only_the_reverse_map_of_a_conversion_waits_for_its_group(rmapbt: bool, directories: int) -> None:
+def test_only_the_reverse_map_of_a_conversion_needs_the_group(rmapbt: bool, directories: int) -> None:
     """Another task has the AGF of the file's group until 200 us."""
     of = Mounted(rmapbt=rmapbt, directories=directories)
     of.run(of.holder(0, 200_000), of.converter)

@@ -12,8 +12,10 @@ from wbsim.sim.units import KIB, MIB, S
 
 
 class Log:
-    """A log of 1 MiB at sector 5 000, in a filesystem that begins at 100; two records of 4 KiB in flight, 512
-    bytes of each its header. A checkpoint is pushed at 16 KiB.
+    """A log of 1 MiB at sector 5 000, in a filesystem that begins at sector 100.
+
+    Two records of 4 KiB may be in flight, and 512 bytes of each are its header.  A checkpoint is pushed at
+    16 KiB.
     """
 
     def __init__(self, **changes: Any) -> None:
@@ -39,11 +41,11 @@ class Log:
         self.log.commit(size)
 
     def run(self, until_ns: int = S) -> list[tuple[int, int, str]]:
-        """What the device was given until then: first sector, sectors, op."""
+        """Run until *until_ns*, and return the requests of the device: first sector, sectors, op."""
         self.env.call_at(until_ns, 0, self.env.halt)
         self.env.run()
         return [(r.start_sector, r.sectors, r.op) for r in self.layer.device.requests]
 
     def at(self, when_ns: int, act: Any, *arguments: Any) -> None:
-        """Call *act* then."""
+        """Call *act* with *arguments* at *when_ns*."""
         self.env.call_at(when_ns, 0, lambda: act(*arguments))
