@@ -1,5 +1,12 @@
-"""Files whose pages are letters: holes (.), delayed (d), reserved (r), mapped (m), dirty (D); H and h: a hole
-and a delayed page with a block held.
+"""Files whose pages are written as letters.
+
+.    a hole
+d    delayed
+r    reserved
+m    mapped
+D    dirty
+H    a hole with a held block
+h    a delayed page with a held block
 """
 
 from __future__ import annotations
@@ -15,7 +22,10 @@ LETTERS = {
 def file(
     states: str, blocks: dict[int, int] | None = None, size: int | None = None, base: int = 0
 ) -> FilePages:
-    """One with these pages; *blocks* by page. It ends behind the last letter, or at *size*."""
+    """Return a file with pages in these *states*; *blocks* has the block of a page.
+
+    The file ends behind the last letter, or at *size*.
+    """
     made = FilePages(len(states), base)
     made.pages.states[:] = [LETTERS[letter] for letter in states]
     made.pages.blocks[:] = -1
@@ -26,6 +36,6 @@ def file(
 
 
 def letters(of: FilePages) -> str:
-    """Its states."""
+    """Return the states of the pages as letters."""
     names = {state: letter for letter, state in LETTERS.items()}
     return "".join(names[state] for state in of.pages.states.tolist())

@@ -1,4 +1,4 @@
-"""The global counters are the sums over all contexts; thresholds and bandwidth in the kernel's integers."""
+"""Global counters as the sums over all contexts; thresholds and bandwidth in the kernel's integers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.units import GIB, MIB, PAGE_BYTES
 
 
-def test_what_is_dirty_anywhere_is_dirty() -> None:
-    """Two contexts: 30 + 5 pages dirty, 10 + 0 under writeback, 4 + 2 written."""
+def test_global_counters_are_the_sums_over_contexts() -> None:
+    """The two contexts have 30 and 5 dirty pages, 10 and 0 under writeback, and 4 and 2 written."""
     cache = PageCache(
         MemorySpec(memory=1 << 30, kernel_reserve=0, inode_slab_bytes=1_000),
         DirtyLimits(dirty_background_ratio=10, dirty_ratio=20),
@@ -33,14 +33,15 @@ def test_what_is_dirty_anywhere_is_dirty() -> None:
 
 
 def cache(ratios: tuple[int, int] = (10, 20), **limits: int | None) -> PageCache:
-    """Of 1 000 pages beside the kernel's, with 1 904 bytes of slab for each inode."""
+    """Return a page cache of 1 000 pages without the kernel's, with 1 904 bytes of slab for each inode."""
     memory = MemorySpec(memory=4_096_000 + MIB, kernel_reserve=MIB, inode_slab_bytes=1_904)
     return PageCache(memory, DirtyLimits(dirty_background_ratio=ratios[0], dirty_ratio=ratios[1], **limits))
 
 
-def test_thresholds_are_percent_of_what_inode_caches_leave() -> None:
-    """1 000 pages; 200 inodes take 380 800 bytes of it; with 682 and a page each, memory is full, and more
-    of them take no more.
+def test_thresholds_are_percent_of_memory_without_inode_caches() -> None:
+    """200 inodes take 380 800 bytes of the 1 000 pages.
+
+    682 inodes with a page each fill memory, and more inodes take no more of it.
     """
     of = cache()
     assert of.total_pages == 1_000
@@ -56,14 +57,14 @@ def test_thresholds_are_percent_of_what_inode_caches_leave() -> None:
 
 
 def test_thresholds_are_equal_if_both_numbers_are() -> None:
-    """The other tests compare thresholds, so a comparison that is too kind would hide their faults."""
+    """The other tests compare thresholds, so a comparison that is too lenient would hide their faults."""
     assert Thresholds(1, 2) == Thresholds(1, 2)
     assert all(Thresholds(1, 2) != other for other in (Thresholds(0, 2), Thresholds(1, 1), Thresholds(1, 3)))
     assert all(Thresholds(1, 2) != other for other in (Thresholds(2, 2), (1, 2)))
 
 
-def test_bytes_take_the_place_of_percent() -> None:
-    """Rounded up to pages, whatever the inode caches take."""
+def test_limits_in_bytes_replace_percentages() -> None:
+    """The bytes are rounded up to pages, and inode caches do not lower them."""
     of = cache(dirty_background_bytes=4_097, dirty_bytes=40_960)
     of.cached_inodes = 500
     assert of.thresholds() == Thresholds(background=2, limit=10)
@@ -72,8 +73,8 @@ def test_bytes_take_the_place_of_percent() -> None:
 @pytest.mark.parametrize(
     "limits", [{"ratios": (10, 101)}, {"ratios": (101, 20)}, {"ratios": (10, 0)}, {"dirty_bytes": 8_191}]
 )
-def test_limits_that_the_kernel_does_not_take_are_refused(limits: Any) -> None:
-    """More than all, a limit of nothing, less than two pages."""
+def test_limits_that_the_kernel_refuses_are_refused(limits: Any) -> None:
+    """The limits are above 100 %, zero, and below two pages."""
     with pytest.raises(ValueError, match="dirty_"):
         cache(**limits)
 
@@ -82,11 +83,12 @@ def test_limits_that_the_kernel_does_not_take_are_refused(limits: Any) -> None:
     background=st.integers(0, 100), ratio=st.integers(1, 100), inodes=st.integers(0, 2_000),
     background_bytes=st.none() | st.integers(1, 10**7), limit_bytes=st.none() | st.integers(8_192, 10**7),
 )  # fmt: skip
-def test_thresholds_are_the_kernel_s_of_any_limits(
+def test_thresholds_follow_global_dirty_limits(
     background: int, ratio: int, inodes: int, background_bytes: int | None, limit_bytes: int | None
 ) -> None:
-    """global_dirty_limits: bytes before percent, each by itself; a background threshold that is not below the
-    limit is half of it.
+    """Bytes replace the percentage, for each threshold alone.
+
+    A background threshold that is not below the limit becomes half of the limit.
     """
     of = cache((background, ratio), dirty_background_bytes=background_bytes, dirty_bytes=limit_bytes)
     of.cached_inodes = of.paged_inodes = inodes
@@ -97,15 +99,17 @@ def test_thresholds_are_the_kernel_s_of_any_limits(
 
 
 def test_memory_has_a_mebibyte_at_least() -> None:
-    """Beside what the kernel keeps."""
+    """The reserve of the kernel does not count."""
     with pytest.raises(ValueError, match="less than 1 MiB"):
         MemorySpec(memory=2 * MIB, kernel_reserve=MIB + 1, inode_slab_bytes=1)
     MemorySpec(memory=2 * MIB, kernel_reserve=MIB, inode_slab_bytes=1)
 
 
-def test_the_bandwidth_estimate_in_integers() -> None:
-    """HZ 1000: a period of 4 096 jiffies. 500 pages in 200 ms from 1 000 pages/s; the average follows by an
-    eighth while both say so; after more than a period only the last counts.
+def test_bandwidth_estimate_is_computed_in_integers() -> None:
+    """HZ is 1000 and a period has 4 096 jiffies; the first measurement is 500 pages in 200 ms.
+
+    The average follows an estimate by an eighth, if the estimate moves away from the average.  If more than a
+    period has passed, only the last measurement counts.
     """
     of = WriteBandwidth()
     of.start(1_000)
@@ -125,9 +129,10 @@ def test_the_bandwidth_estimate_in_integers() -> None:
     assert [roundup_pow2(value) for value in (1, 2, 3, 4, 5, 3_000)] == [1, 2, 4, 4, 8, 4_096]
 
 
-def test_what_a_program_takes_cannot_be_dirty() -> None:
-    """docs/measurements.md I: of a GiB, dirty_ratio less may be dirty until it is given back; how often
-    writers look stays.
+def test_memory_of_programs_is_not_dirtyable() -> None:
+    """A program takes a GiB and gives it back, and the thresholds follow (docs/measurements.md I).
+
+    The total of pages, which decides how often writers look, does not change.
     """
     memory = MemorySpec(memory=4 * GIB, kernel_reserve=0, inode_slab_bytes=4_096)
     cache = PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20))

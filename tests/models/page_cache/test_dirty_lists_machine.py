@@ -28,7 +28,7 @@ INODES, CONTEXTS = 12, 2
 
 
 class Lists(RuleBasedStateMachine):
-    """Twelve inodes of three superblocks on two contexts; pages are counted in dictionaries."""
+    """Twelve inodes of three superblocks on two contexts; plain lists hold the inodes and count the pages."""
 
     @initialize()
     def begin(self) -> None:
@@ -57,7 +57,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, INODES - 1), pages=st.integers(1, 9))
     def write(self, number: int, pages: int) -> None:
-        """A clean inode goes to the tail of b_dirty, one that is being written back to none."""
+        """Dirty *pages* pages: a clean inode goes to the tail of b_dirty, unless a flusher has taken it."""
         if not self.dirty[number] and number not in self.taken:
             self._put("dirty", number)
             self.when[number] = self.env.now
@@ -70,7 +70,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(context=st.integers(0, CONTEXTS - 1), age_ns=st.integers(0, 9))
     def queue_io(self, context: int, age_ns: int) -> None:
-        """What waits for more, then what is old enough, superblock by superblock."""
+        """Move b_more_io to b_io, and then the old enough inodes of b_dirty, superblock by superblock."""
         lists, before = self.lists[context], self.env.now - age_ns
         expired = [number for number in lists["dirty"] if self.when[number] <= before]
         in_order = [n for sb in dict.fromkeys(n % 3 for n in expired) for n in expired if n % 3 == sb]
@@ -81,7 +81,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(context=st.integers(0, CONTEXTS - 1))
     def take(self, context: int) -> None:
-        """The flusher takes the next inode off b_io."""
+        """Let the flusher take the next inode off b_io."""
         if self.lists[context]["io"]:
             number = self.lists[context]["io"].pop(0)
             inode = self.wbs[context].b_io.popleft()
@@ -91,7 +91,10 @@ class Lists(RuleBasedStateMachine):
 
     @rule(data=st.data(), waits=st.booleans())
     def write_back(self, data: st.DataObject, waits: bool) -> None:
-        """Some of a taken inode's pages go under writeback; if some are left, it waits for its next turn."""
+        """Put some pages of a taken inode under writeback.
+
+        If pages are left, the inode goes to b_more_io (*waits*) or to the tail of b_dirty.
+        """
         if not self.taken:
             return
         number = data.draw(st.sampled_from(sorted(self.taken)))
@@ -113,7 +116,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def complete(self, data: st.DataObject) -> None:
-        """Pages that were written are clean."""
+        """Complete some pages under writeback, which are clean then."""
         if self.flights:
             at = data.draw(st.integers(0, len(self.flights) - 1))
             number, flight, pages = self.flights.pop(at)
@@ -126,7 +129,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(sb=st.integers(0, 2))
     def wait_for_writeback(self, sb: int) -> None:
-        """Somebody waits until all that is under writeback there now is clean."""
+        """Let a task wait until all pages of *sb* that are under writeback now are clean."""
         waits_for = {flight for number, flight, _ in self.flights if number % 3 == sb}
         thread: Any = SimpleNamespace(task=self.env.task("sync"), spent=Spent())
 
@@ -167,7 +170,7 @@ class Lists(RuleBasedStateMachine):
             assert sb.under_writeback == sum(self.flying[number::3])
 
     def teardown(self) -> None:
-        """Once all is clean, nobody waits any more."""
+        """Complete all writeback, after which no task may wait."""
         if hasattr(self, "wbs"):
             for number, flight, pages in self.flights:
                 flight.end(self.inodes[number].wb, pages)

@@ -22,22 +22,22 @@ from wbsim.sim.units import S
 @pytest.mark.parametrize(
     ("average", "previous", "written", "bandwidth", "moved"),
     [
-        # 1 000 jiffies of 4 096: as many pages a second as before leave the estimate where it is
+        # 1 000 jiffies of 4 096 at the previous rate: the estimate stays, and the average moves towards it
         (2_000, 1_000, 1_000, 1_000, 2_000 - 125),
         (500, 1_000, 1_000, 1_000, 500 + 62),
         (1_000, 1_000, 1_000, 1_000, 1_000),
-        # one that crosses the average does not move it
+        # an estimate that crosses the average does not move the average
         (900, 1_000, 0, 755, 900),
         (1_100, 1_000, 5_096, 2_000, 1_100),
-        # one that goes on away from it does not, either; one that stays on its side does
+        # an estimate that moves away from the average moves the average
         (1_200, 1_000, 0, 755, 1_175),
         (800, 1_000, 5_096, 2_000, 825),
     ],
 )
-def test_the_average_follows_what_stays_on_one_side_of_it(
+def test_average_follows_an_estimate_that_does_not_approach_it(
     average: int, previous: int, written: int, bandwidth: int, moved: int
 ) -> None:
-    """By an eighth of the distance of the previous estimate, at HZ 1000."""
+    """The average moves by an eighth of its distance from the previous estimate, at HZ 1000."""
     of = WriteBandwidth()
     of.start(previous)
     of.avg_write = average
@@ -46,16 +46,16 @@ def test_the_average_follows_what_stays_on_one_side_of_it(
 
 
 @pytest.mark.parametrize(("elapsed", "average"), [(4_096, 7_000), (4_097, 100)])
-def test_after_the_whole_period_only_what_was_measured_counts(elapsed: int, average: int) -> None:
-    """410 pages in 4 096 jiffies are 100 a second; one jiffy more, and the average is that, too."""
+def test_only_the_last_measurement_counts_after_a_period(elapsed: int, average: int) -> None:
+    """410 pages in 4 096 jiffies are 100 pages/s; after 4 097 jiffies the average also becomes 100."""
     of = WriteBandwidth()
     of.start(7_000)
     of.update_write(elapsed, 410, 1_000)
     assert (of.write, of.avg_write) == (100, average)
 
 
-def test_it_begins_with_what_is_said() -> None:
-    """All four rates; nothing was looked at yet."""
+def test_all_estimates_begin_with_the_given_rate() -> None:
+    """The four rates are equal, and the stamps are 0."""
     of = WriteBandwidth()
     of.start(42)
     assert (of.write, of.avg_write, of.dirty_ratelimit, of.balanced_ratelimit) == (42, 42, 42, 42)
@@ -63,13 +63,13 @@ def test_it_begins_with_what_is_said() -> None:
 
 
 @pytest.mark.parametrize(("value", "power"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (3_000, 4_096)])
-def test_powers_of_two(value: int, power: int) -> None:
-    """Up, never down."""
+def test_roundup_pow2_rounds_up(value: int, power: int) -> None:
+    """A power of two stays unchanged."""
     assert roundup_pow2(value) == power
 
 
 def contexts(*written: int) -> list[Any]:
-    """Contexts that have completed so many pages."""
+    """Return contexts that have completed *written* pages."""
     return [_Context(pages) for pages in written]
 
 
@@ -80,8 +80,8 @@ class _Context(SimpleNamespace):
         super().__init__(written=written)
 
 
-def test_a_sole_context_has_all_and_equals_have_the_same() -> None:
-    """Before anything was completed, too."""
+def test_contexts_without_completions_have_equal_shares() -> None:
+    """A sole context has everything."""
     env = Environment()
     (one,) = wbs = contexts(0)
     assert FlexShares(env, wbs).share(one, 1_000) == EventShares(wbs, 4_096).share(one, 1_000) == 1_000
@@ -89,10 +89,13 @@ def test_a_sole_context_has_all_and_equals_have_the_same() -> None:
     assert [FlexShares(env, wbs).share(wb, 1_000) for wb in (a, b)] == [500, 500]
 
 
-def test_what_was_completed_counts_half_as_much_every_three_seconds() -> None:
-    """a: 300 pages (301 with its mount's), b: 99 (100); then b alone completes 100 in the second period.
+def test_completions_count_half_after_each_period_of_three_seconds() -> None:
+    """A mount counts as one completion, and a period ends after the count.
 
-    In the first: 301 of 401.  In the second: 150 of 150 + 100 (half of 200): the period ends after the count.
+    t        count of a          count of b            shares
+    0        300 + 1             99 + 1                301 and 100 of 401
+    3 s      301 / 2 = 150       (100 + 100) / 2       150 and 100 of 250
+    300 s    0                   0                     equal
     """
     env = Environment()
     a, b = wbs = contexts(300, 99)
@@ -105,20 +108,26 @@ def test_what_was_completed_counts_half_as_much_every_three_seconds() -> None:
     assert (shares.share(a, 2), shares.share(b, 2)) == (1, 1)
 
 
-def test_before_3_6_it_is_counted_in_events() -> None:
-    """A limit of 16 pages makes half periods of 16: what came a half period ago counts half."""
+def test_shares_before_3_6_count_periods_in_events() -> None:
+    """A limit of 16 pages makes half periods of 16 events, after which earlier completions count half."""
     a, b = wbs = contexts(0, 0)
     shares = EventShares(wbs, 16)
     assert shares.share(a, 100) == 50
     a.written = 12  # 13 events of a and 1 of b: the first half period
     assert shares.share(a, 140) == 130
-    b.written = 18  # 32 in all: the third; a's 13 are 3, b's one of before is none
+    b.written = 18  # 32 events in all, the third half period: a's 13 count 3, b's first counts 0
     assert shares.share(a, 210) == 210 * 3 // (3 + 18)
 
 
-def test_proportions_by_hand() -> None:
-    """A limit of 9 to 16 pages makes half periods of 16 events. The first member's 15 count half when five
-    more of it begin the second; 12 of another begin the third, and the first one's count half again.
+def test_proportions_count_half_after_each_half_period() -> None:
+    """A limit of 9 to 16 pages makes half periods of 16 events.
+
+    events                      first              second    half period
+    15 of the first             15                           0
+    5 of the first              15 / 2 + 5 = 12              1
+    12 of the second            12                 12        2
+    aging of the first          12 / 2 = 6         12        2
+    1 120 of the second         0
     """
     of, first, second = Proportions(16), Member(), Member()
     assert (of.half_period, of.whole) == (16, 16)

@@ -1,4 +1,4 @@
-"""A file's pages by hand."""
+"""The pages of a file: their states, their blocks, and the runs and extents that they form."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ from wbsim.models.page_cache.pages import (
 )
 
 
-def test_dirty_pages_are_found_up_to_the_end_of_the_file() -> None:
-    """Delayed, dirty and held ones; not reserved, mapped or held holes, and none behind the end."""
+def test_next_dirty_searches_up_to_the_end_of_the_file() -> None:
+    """Delayed and dirty pages count, with or without held blocks.
+
+    Reserved pages, mapped pages and holes do not count.
+    """
     pages = file(".rmHdDh").pages
     assert [next_dirty(pages, page) for page in range(7)] == [4, 4, 4, 4, 4, 5, 6]
     assert next_dirty(file("...d", size=3).pages, 0) == -1
 
 
-def test_a_delayed_extent_is_what_is_delayed_or_reserved_together() -> None:
-    """From its first to behind its last page; to the file's edges."""
+def test_delayed_extent_has_adjacent_delayed_or_reserved_pages() -> None:
+    """The extent is given by its first page and its length, and may reach the edges of the file."""
     pages = file("mddrrd.rr").pages
     assert delayed_extent(pages, 3) == delayed_extent(pages, 1) == (1, 5)
     assert delayed_extent(pages, 8) == (7, 2)
@@ -48,23 +51,23 @@ def test_a_delayed_extent_is_what_is_delayed_or_reserved_together() -> None:
     ]
 
 
-def test_the_extent_in_front() -> None:
-    """The last page before it that is no hole; of all, the last used."""
+def test_extent_before_ends_at_a_page_that_is_no_hole() -> None:
+    """`extent_before` searches in front of a page, and `last_used` in the complete file."""
     pages = file("m..H.d..").pages
     assert [extent_before(pages, page) for page in (0, 1, 3, 4, 8)] == [-1, 0, 0, 3, 5]
     assert last_used(pages) == 5
     assert last_used(file("...").pages) == -1
 
 
-def test_blocks_make_delayed_pages_dirty_and_reserved_ones_mapped() -> None:
-    """From the block on."""
+def test_map_blocks_makes_delayed_pages_dirty_and_reserved_pages_mapped() -> None:
+    """The pages get successive blocks."""
     of = file("ddrd")
     map_blocks(of.pages, 1, 70, 2)
     assert (letters(of), of.pages.blocks.tolist()) == ("dDmd", [-1, 70, 71, -1])
 
 
-def test_held_blocks_are_used_and_join_their_neighbours() -> None:
-    """Each join makes one extent fewer: none, in front, behind, both."""
+def test_used_held_blocks_join_the_extents_of_their_neighbours() -> None:
+    """`use_held` adds an extent, and each join makes one extent fewer: in front, behind, or both."""
     of = file(".ddH")
     hold_blocks(of.pages, 0, 40, 3)
     assert (letters(of), of.pages.blocks.tolist()) == ("HhhH", [40, 41, 42, -1])
@@ -89,31 +92,31 @@ def test_held_blocks_are_used_and_join_their_neighbours() -> None:
         ("hd", {0: 5}, 9, 1),
     ],
 )
-def test_a_run_is_alike_in_state_and_lies_together(
+def test_run_has_one_state_and_successive_blocks(
     states: str, blocks: dict[int, int], at_most: int, run: int
 ) -> None:
     """Delayed pages have no blocks yet."""
     assert run_alike(file(states, blocks).pages, 0, at_most) == run
 
 
-def test_what_awaits_its_blocks_may_have_some_held() -> None:
-    """Delayed, held or not; a dirty page has its block."""
+def test_awaiting_run_has_delayed_pages_with_or_without_held_blocks() -> None:
+    """A dirty page has its block."""
     assert awaiting_run(file("mdhdD", {2: 5, 4: 6}).pages, 1, 9) == 3
     assert awaiting_run(file("dddd").pages, 0, 2) == 2
     assert awaiting_run(file("dd").pages, 0, 9) == 2
     assert awaiting_run(file("r").pages, 0, 9) == 0
 
 
-def test_what_is_unplaced_around_a_page() -> None:
-    """Up to what has a block or has one held, within bounds."""
+def test_unplaced_range_ends_at_pages_with_blocks() -> None:
+    """The range also ends at a page with a held block, and at the bounds."""
     pages = file("mdd.rdH").pages
     assert unplaced_around(pages, 3, 0, 7) == (1, 6)
     assert unplaced_around(pages, 3, 2, 5) == (2, 5)
     assert unplaced_around(file(".d.").pages, 1, 0, 99) == (0, 3)
 
 
-def test_a_run_under_writeback_has_blocks_that_lie_together() -> None:
-    """It ends with the first page that is clean, has another block, or has a block that is only held."""
+def test_run_under_writeback_has_successive_blocks() -> None:
+    """The run ends with the first page that is clean, has another block, or has a block that is only held."""
     for states, blocks, count in (
         ("DDDD", (5, 6, 7, 8), 3), ("DDD", (5, 6, 8), 2), ("DhD", (5, 6, 7), 1), ("DmD", (5, 6, 7), 1),
         ("D", (5,), 1), ("d", (5,), 0), ("m", (5,), 0),
@@ -123,8 +126,11 @@ def test_a_run_under_writeback_has_blocks_that_lie_together() -> None:
         assert letters(of) == "m" * count + states[count:]
 
 
-def test_extents_break_where_blocks_do_and_at_the_end_of_the_file() -> None:
-    """Blocks 5 6, 8, a delayed page, 20 21; what lies behind the end is an extent of its own, and freed."""
+def test_extents_break_between_blocks_and_at_the_file_s_end() -> None:
+    """The blocks are 5 and 6, 8, none for a delayed page, and 20 and 21.
+
+    Block 22 behind the end of the file is a separate extent, which `trim` frees.
+    """
     of = file("mDmdmmm", {0: 5, 1: 6, 2: 8, 4: 20, 5: 21, 6: 22}, size=6, base=100)
     assert [tuple(extent) for extent in of.extents()] == [(0, 105, 2), (2, 108, 1), (4, 120, 2), (6, 122, 1)]
     assert of.extent_count() == 4
@@ -134,23 +140,23 @@ def test_extents_break_where_blocks_do_and_at_the_end_of_the_file() -> None:
     assert of.extent_count() == 3
 
 
-def test_allocated_pages_are_mapped_up_to_the_file_s_end() -> None:
+def test_allocated_counts_mapped_pages_up_to_the_end() -> None:
     """Delayed and held pages, holes, and blocks behind the end of the file do not count."""
     of = file("mDdH.mm", {0: 10, 2: 12, 3: 13, 5: 20, 6: 21})
     of.pages.size[0] = 6
     assert of.allocated == 3
 
 
-def test_what_is_held_is_given_up_in_runs() -> None:
-    """Of the disk's blocks; the pages wait as before."""
+def test_held_blocks_are_given_up_in_runs() -> None:
+    """The runs are in blocks of the disk, and the pages stay delayed."""
     of = file("Hhmhh", {0: 7, 1: 8, 2: 9, 3: 10, 4: 30}, base=100)
     assert of.give_up_held() == [(107, 2), (110, 1), (130, 1)]
     assert letters(of) == ".dmdd"
     assert of.give_up_held() == []
 
 
-def test_a_file_grows_and_keeps_what_it_has() -> None:
-    """At least twofold; up to where it may be written grows with it. Nothing happens where there is room."""
+def test_file_grows_at_least_twofold_and_keeps_its_pages() -> None:
+    """`end`, up to which the file may be written, grows too.  A file with enough room does not grow."""
     of = file("mD", {0: 5, 1: 6})
     of.make_room(2, 2)
     assert (len(of.pages.states), of.end) == (2, 2)
@@ -160,8 +166,8 @@ def test_a_file_grows_and_keeps_what_it_has() -> None:
     assert (len(of.pages.states), of.end, of.size) == (100, 50, 2)
 
 
-def test_block_numbers_are_widened_when_they_need_it() -> None:
-    """Beyond 2^31 in front of or behind the base."""
+def test_block_numbers_get_64_bits_beyond_2_31() -> None:
+    """The number counts from the base, in front of it or behind it."""
     for first, wide in (
         (1 << 31, True),
         ((1 << 31) - 9, True),
