@@ -1,4 +1,4 @@
-"""Inodes that are made, read, walked over, evicted and removed: which locks that takes; none is lost."""
+"""Inodes that are made, read, walked over, evicted and removed: the locks that are taken, the inodes left."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def machine_of(
     program: str, *, kernel: str = "3.11-mmotm", filesystem: str = "v13-xfs", files: int = 600,
     cached: int = 0, times: int = 4, cpus: int = 4, nodes: int = 2, memory: int = 64, changes: str = "",
 ) -> Machine:  # fmt: skip
-    """A machine with 4 processors on two nodes that has not run yet."""
+    """Return a machine that has not run yet; the default has 4 processors on two nodes."""
     text = TEXT.format(
         kernel=kernel, filesystem=filesystem, files=files, cached=cached, cpus=cpus, nodes=nodes,
         memory=memory, programs=program.format(times=times) + "\n" + changes,
@@ -50,28 +50,28 @@ def machine_of(
 
 
 def ran(program: str, **given: Any) -> Machine:
-    """The same after its run."""
+    """Return the machine of `machine_of` after its run."""
     machine = machine_of(program, **given)
     machine.run()
     return machine
 
 
 def taken(machine: Machine, name: str) -> int:
-    """How often locks of that name were taken."""
+    """Return how often the locks with *name* in their names were taken."""
     return sum(lock.stat.acquisitions for lock in machine.locks if name in lock.name)
 
 
 @pytest.mark.parametrize("filesystem", ["v13-xfs", "loop-ext4"])
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_each_file_is_found_once_and_removed_once_under_every_kernel(kernel: str, filesystem: str) -> None:
-    """find caches them all; rm leaves none, and each was on the superblock's list once."""
+def test_every_kernel_finds_and_removes_each_file_once(kernel: str, filesystem: str) -> None:
+    """find caches all inodes.  rm leaves none, and each inode joins and leaves the superblock's list once."""
     found = only(ran(FIND, kernel=kernel, filesystem=filesystem).mounts).inodes
     assert (found.cached, found.paged) == (600, 0)
     machine = ran(RM, kernel=kernel, filesystem=filesystem)
     assert only(machine.mounts).inodes.cached == machine.cache.cached_inodes == 0
     program = only(machine.programs)
     assert program.system_ns > 600 * 10_000
-    if kernel.startswith(("3.11", "6.")):  # before, one lock has it all
+    if kernel.startswith(("3.11", "6.")):  # up to 2.6.38 inode_lock protects all lists
         assert taken(machine, "s_inode_list") + taken(machine, "inode_sb_list_lock") == 1_200
 
 
@@ -79,8 +79,11 @@ def test_each_file_is_found_once_and_removed_once_under_every_kernel(kernel: str
     ("kernel", "sb_list", "hashed", "lru"),
     [("3.11-mmotm", 1_200, 600, 600), ("3.11-v13", 1_200, 0, 0), ("6.18", 1_200, 0, 0)],
 )
-def test_bulkstat_evicts_what_it_reads(kernel: str, sb_list: int, hashed: int, lru: int) -> None:
-    """XFS_IGET_DONTCACHE: the list twice for each; the hash and the LRU only where that is not looked at."""
+def test_bulkstat_evicts_the_inodes_that_it_reads(kernel: str, sb_list: int, hashed: int, lru: int) -> None:
+    """Each inode takes the list's lock twice, because XFS_IGET_DONTCACHE evicts it at once.
+
+    Only a kernel that does not look first takes the locks of the hash and of the LRU, too.
+    """
     machine = ran(BULKSTAT, kernel=kernel)
     assert only(machine.mounts).inodes.cached == 0
     assert taken(machine, "inode_sb_list_lock") + taken(machine, "s_inode_list") == sb_list
@@ -89,17 +92,23 @@ def test_bulkstat_evicts_what_it_reads(kernel: str, sb_list: int, hashed: int, l
 
 
 def test_a_removal_fetches_the_lines_of_two_neighbours() -> None:
-    """On one processor each line is its own: an insertion has one, a removal two (mechanisms.md 5.2)."""
+    """An insertion fetches one cache line and a removal two (mechanisms.md 5.2).
+
+    One processor wrote all the lines itself, except the first.
+    """
     machine = ran(BULKSTAT, times=1, cpus=1, nodes=1)
     (lock,) = (lock for lock in machine.locks if lock.name == "inode_sb_list_lock")
     cpu = V13_MACHINE.processors
     costs = scaled(cpu.paths.inodes, cpu.writer_scale)
     far = lock.stat.hold_ns - 600 * (costs.add_ns + costs.del_ns + 3 * cpu.line_own)
-    assert 0 <= far <= cpu.line_from_far  # the first was nobody's
+    assert 0 <= far <= cpu.line_from_far  # no processor had written the first line
 
 
-def test_ext4_s_lookup_takes_the_hash_twice_or_under_rcu_once() -> None:
-    """A miss and an insertion; the more are cached, the longer the chain that each walks."""
+def test_ext4_lookup_takes_the_hash_lock_twice_without_rcu() -> None:
+    """The lookup misses and then inserts the inode; under RCU only the insertion takes the lock.
+
+    Both walk along a chain, which grows with the number of cached inodes.
+    """
     for kernel, visits in (("3.11-mmotm", 2), ("3.11-v13", 1)):
         assert taken(ran(FIND, kernel=kernel, filesystem="loop-ext4"), "inode_hash_lock") == 600 * visits
     holds = [
@@ -114,8 +123,8 @@ def test_ext4_s_lookup_takes_the_hash_twice_or_under_rcu_once() -> None:
 
 
 @pytest.mark.parametrize("commits", [("3.11", True), ("6.18", False)])
-def test_the_cil_has_one_lock_to_5_19(commits: tuple[str, bool]) -> None:
-    """Two transactions for each file that is removed, each of so many items."""
+def test_cil_has_one_lock_until_5_19(commits: tuple[str, bool]) -> None:
+    """Each removal of a file commits two transactions, one of 6 items and one of 4."""
     kernel, locked = commits
     machine = ran(RM, kernel=kernel)
     stats = [lock.stat for lock in machine.locks if "xc_cil_lock" in lock.name]
@@ -133,14 +142,15 @@ def test_the_cil_has_one_lock_to_5_19(commits: tuple[str, bool]) -> None:
 
 
 def sync_wall_ns(cached: int, times: int, kernel: str = "3.11-mmotm", **given: Any) -> int:
-    """How long so many syncs at once take with so many clean inodes in memory."""
+    """Return how long *times* syncs at once take with *cached* clean inodes in memory."""
     machine = ran(SYNC, cached=cached, times=times, kernel=kernel, memory=512, **given)
     return machine.env.now
 
 
-def test_syncs_walk_one_after_another_over_all_cached_inodes_or_none() -> None:
-    """65 ns a visit, times 2.67: 101 walks over 40 000 inodes are 0.7 s, whatever the forks before them;
-    patched, they are nothing.
+def test_concurrent_syncs_walk_over_all_cached_inodes_in_turn() -> None:
+    """A visit takes 65 ns times 2.67, so 101 walks over 40 000 inodes take 0.7 s.
+
+    The forks before the walks add less than 2 %.  A patched kernel does not walk.
     """
     walk_ns = 40_000 * round(65 * 2.67)
     assert sync_wall_ns(40_000, 101) == pytest.approx(101 * walk_ns, rel=0.02)
@@ -148,8 +158,8 @@ def test_syncs_walk_one_after_another_over_all_cached_inodes_or_none() -> None:
     assert sync_wall_ns(40_000, 101, "4.3") > 0.9 * 101 * walk_ns, "it still walks, one at a time"
 
 
-def test_a_walk_takes_the_list_s_lock_again_for_each_inode_with_pages() -> None:
-    """200 files of a page are made, and written back: the sync that comes then drops the lock for each."""
+def test_walk_takes_the_list_lock_again_for_each_paged_inode() -> None:
+    """200 files of one page are made and written back, and a later sync drops the lock at each of them."""
     make = 'programs.p = "fs_mark -k -S0 -n 200 -s 4096 -L 1 -d /m/0"'
     late = 'programs.s = { command = "sync", start = "2 s", times = 2 }'
     alone, walked = (
@@ -159,8 +169,8 @@ def test_a_walk_takes_the_list_s_lock_again_for_each_inode_with_pages() -> None:
     assert walked - alone == 1 + 200
 
 
-def test_who_waits_for_a_walk_burns_a_processor() -> None:
-    """Three of four walkers spin at a time: 3/4 of the system time is spinning."""
+def test_syncs_spin_while_another_sync_walks() -> None:
+    """Four syncs walk one after another, so three of them spin, for one, two and three walks."""
     machine = ran(SYNC, cached=200_000, times=4, memory=1_024)
     children = only(machine.programs).family.children  # type: ignore[attr-defined]
     spun = sum(child.task.spin_ns for child in children)
@@ -168,8 +178,8 @@ def test_who_waits_for_a_walk_burns_a_processor() -> None:
     assert spun == pytest.approx((1 + 2 + 3) / 4 * walked, rel=0.1), "they begin one after another"
 
 
-def test_memory_holds_so_many_inodes_and_kswapd_evicts_the_rest() -> None:
-    """16 MiB hold 9 869 of 1 700 bytes: of 30 000 that are read, as many are evicted as are too many."""
+def test_kswapd_and_find_evict_inodes_beyond_the_size_of_memory() -> None:
+    """16 MiB hold 9 869 inodes of 1 700 bytes, and the others of 30 000 inodes are evicted."""
     machine = ran(FIND, files=30_000, memory=16)
     inodes, cache = only(machine.mounts).inodes, machine.cache
     room = 16 * MIB // 1_700
@@ -185,10 +195,10 @@ operations = st.lists(st.tuples(st.sampled_from("calue"), st.integers(1, 40)), m
 
 
 @given(operations, kernels(), st.sampled_from(["v13-xfs", "loop-ext4"]))
-def test_whatever_happens_each_inode_is_cached_once_or_gone(
+def test_each_inode_is_cached_once_or_evicted_after_any_operations(
     does: list[tuple[str, int]], kernel: str, filesystem: str
 ) -> None:
-    """Two threads create, look up, unlink, evict and give pages in any order, beside a plain count."""
+    """Two threads create, look up, unlink, evict and give pages in any order; a count has the bounds."""
     machine = machine_of(SYNC, kernel=kernel, filesystem=filesystem, times=1)
     only(machine.programs).on_end = lambda: None
     sb = only(machine.mounts)
@@ -226,9 +236,15 @@ def test_whatever_happens_each_inode_is_cached_once_or_gone(
 
 @pytest.mark.parametrize(("kernel", "lru_visits"), [("3.11", 3), ("3.11-v13", 2)])
 @pytest.mark.parametrize(("filesystem", "hash_lines"), [("v13-xfs", 0), ("loop-ext4", 2)])
-def test_an_eviction_s_locks(kernel: str, lru_visits: int, filesystem: str, hash_lines: int) -> None:
-    """Of 40 inodes of 60: the LRU's for the name and the inode, and again in evict where it is not looked at
-    first; the list's with its neighbours; the hash's, of which an inode that is not hashed has no lines.
+def test_eviction_takes_the_locks_of_lru_list_and_hash(
+    kernel: str, lru_visits: int, filesystem: str, hash_lines: int
+) -> None:
+    """40 of 60 inodes are evicted.
+
+    lock    taken for each inode
+    LRU     for the dentry and for the inode, and in evict() if the kernel does not look first
+    list    once, with the cache lines of two neighbours
+    hash    once if the inode is hashed, with the lines of two neighbours; to 3.11 also for other inodes
     """
     machine = machine_of(
         SYNC, kernel=kernel, filesystem=filesystem, times=1, cached=60, cpus=1, nodes=1, memory=512
@@ -249,5 +265,5 @@ def test_an_eviction_s_locks(kernel: str, lru_visits: int, filesystem: str, hash
     for name, (work_ns, lines) in expected.items():
         held = sum(lock.stat.hold_ns for lock in machine.locks if name in lock.name)
         held -= 20 * costs.visit_ns * (name == "inode_sb_list_lock")  # sync(2) walks over the others
-        fetched = 2 * lines * (cpu.line_time - cpu.line_own)  # by the first step, of two inodes
+        fetched = 2 * lines * (cpu.line_time - cpu.line_own)  # by the first step, which evicts two inodes
         assert held == 40 * (work_ns + lines * cpu.line_own) + fetched, name

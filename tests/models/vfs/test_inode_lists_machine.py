@@ -1,8 +1,8 @@
-"""Two superblocks' inodes under the locks of every era, beside a plain reading: two nodes, four processors.
+"""The inodes of two superblocks under the locks of every era, against a naive model.
 
-The reading is mechanisms.md 5.1 and 5.2: which lock each step takes, for how long, with how many lines that
-another processor wrote last.  Steps come one after another, but for two that want a list at the same time;
-who waits how long for a lock is asked elsewhere (tests/sim).
+The naive model follows mechanisms.md 5.1 and 5.2: the lock of each step, the hold time, and the cache lines
+that another processor wrote last.  The machine has two nodes and four processors.  Steps come one after
+another, except two that want a list at the same time.  tests/sim has the waits for a contended lock.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COSTS: Final = InodeCosts(
 )  # fmt: skip
 RULES: Final = st.builds(
     InodeRules,
-    sb_list=st.just("inode_lock"),  # each has a machine of its own
+    sb_list=st.just("inode_lock"),  # each value has its own state machine below
     sync_walks=st.sampled_from(["cached", "under_writeback"]),
     sync_mutex=st.booleans(),
     unhash=st.sampled_from(["all", "hashed"]),
@@ -42,19 +42,19 @@ RULES: Final = st.builds(
 STEPS: Final = ("add", "del", "lru_add", "lru_del")
 SB, CPU = st.integers(0, 1), st.integers(0, 3)
 
-# Its threads are the test's own.
+# The test replaces the threads of the machine.
 pytestmark = pytest.mark.source
 
 
 class Visits:
-    """What a lock saw: how often it was taken, for how long in all, and how often it was wanted meanwhile."""
+    """The visits to a lock: their number, their hold time in all, and the contentions."""
 
     def __init__(self) -> None:
         self.times = self.held_ns = self.contended = 0
 
 
 class Lists(RuleBasedStateMachine):
-    """Steps of four threads, each on its processor."""
+    """Steps of four threads, each of which has its own processor."""
 
     sb_list = "inode_lock"
 
@@ -97,10 +97,10 @@ class Lists(RuleBasedStateMachine):
         self.wrote: dict[tuple[str, str], int] = {}
         self.worked_ns = [0] * 4
 
-    # -- the reading
+    # -- the naive model
 
     def lock(self, what: str, sb: int, cpu: int) -> str:
-        """The lock of a superblock's list, of the list of unused inodes, or of the hash."""
+        """Return the lock of a superblock's list, of its list of unused inodes, or of the hash."""
         name, node, one = "ab"[sb], cpu // NODE_CPUS, self.sb_list == "inode_lock"
         match what:
             case "hash":
@@ -115,7 +115,10 @@ class Lists(RuleBasedStateMachine):
         }[self.era.lru]  # fmt: skip
 
     def visit(self, what: str, sb: int, cpu: int, work_ns: int, lines: int) -> int:
-        """Take it once, for so long: the work, and so many lines, as far away as who wrote them last."""
+        """Take the lock of *what* once, and return the hold time: *work_ns* and the fetch of *lines* lines.
+
+        A line is as far away as the processor that wrote it last.
+        """
         name = self.lock(what, sb, cpu)
         fetch_ns = 0
         if lines:
@@ -138,7 +141,7 @@ class Lists(RuleBasedStateMachine):
     # -- the steps
 
     def took(self, step: Wait) -> int:
-        """How long a thread is in it."""
+        """Return how long a thread is in *step*."""
 
         def body() -> Steps:
             yield step
@@ -152,7 +155,10 @@ class Lists(RuleBasedStateMachine):
         sb=SB, cpu=CPU, then_ns=st.integers(0, 50), what=st.sampled_from(["add", "del", "lru_add", "lru_del"])
     )
     def a_list(self, sb: int, cpu: int, then_ns: int, what: str) -> None:
-        """An insertion has one line, a removal two; the list of unused ones is not asked where one looks."""
+        """Add to a list or remove from it; only a removal from the superblock's list fetches two cache lines.
+
+        With *lru_checks* a removal from the list of unused inodes does not take the lock.
+        """
         inodes, thread = self.inodes[sb], self.threads[cpu]
         lru_ns = COSTS.lru_ns
         match what:
@@ -169,7 +175,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(sb=SB, cpu=CPU, then_ns=st.integers(0, 50))
     def the_hash(self, sb: int, cpu: int, then_ns: int) -> None:
-        """A lookup that finds nothing, a second one and the insertion, and the removal."""
+        """Look an inode up without success, look it up again and insert it, and remove it."""
         inodes, thread = self.inodes[sb], self.threads[cpu]
         found_ns = self.chain_ns(sb, COSTS.chain_ns)
         if self.era.hash_lookup == "locked":
@@ -185,7 +191,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(sb=SB, cpus=st.tuples(CPU, CPU).map(sorted))
     def two_want_a_list(self, sb: int, cpus: list[int]) -> None:
-        """The second waits where it is the same list."""
+        """Let two threads want a list; the second waits if both want the same list."""
         cpu, other = cpus
         name = self.lock("list", sb, cpu)
         self.visits.setdefault(name, Visits()).contended += name == self.lock("list", sb, other)
@@ -202,7 +208,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(sb=SB, inodes=st.integers(0, 90), pages=st.integers(0, 40))
     def some_are_read(self, sb: int, inodes: int, pages: int) -> None:
-        """And some get pages: no more than there are."""
+        """Read *inodes* inodes, and give *pages* of all inodes pages, but no more than all."""
         self.inodes[sb].add_cached(inodes)
         self.cached[sb] += inodes
         for _ in range(pages):
@@ -211,7 +217,7 @@ class Lists(RuleBasedStateMachine):
 
     @rule(sb=SB, cpu=CPU, wanted=st.integers(1, 100))
     def evict(self, sb: int, cpu: int, wanted: int) -> None:
-        """Twice as many in each step as in the last, to 32, while nobody waits; each off all its lists."""
+        """Evict inodes from all their lists, in lumps that double up to 32 until a lock is contended."""
         thread, began_ns, expected_ns = self.threads[cpu], self.env.now, 0
         before_ns = thread.spent.reclaim
         self.env.start(thread.task, self.inodes[sb].evict(thread, wanted))
@@ -242,7 +248,7 @@ class Lists(RuleBasedStateMachine):
     @precondition(lambda self: max(self.cached) > 0)
     @rule(sb=SB, cpu=CPU)
     def walk(self, sb: int, cpu: int) -> None:
-        """Each list in one hold, and again for each inode with pages, in eras that walk."""
+        """Walk over each list in one hold, and one more for each paged inode, if the era has such a walk."""
         thread, began_ns = self.threads[cpu], self.env.now
         before_ns = thread.spent.sync
         self.env.start(thread.task, self.inodes[sb].walk(thread))
@@ -260,7 +266,7 @@ class Lists(RuleBasedStateMachine):
                 took_ns += paged * COSTS.reference_ns
         assert self.env.now - began_ns == thread.spent.sync - before_ns == took_ns
 
-    # -- what holds always
+    # -- the invariant
 
     @invariant()
     def both_are_the_same(self) -> None:
@@ -275,19 +281,19 @@ class Lists(RuleBasedStateMachine):
 
 
 class OneForAll(Lists):
-    """2.6.39 to 4.2."""
+    """The lists of 2.6.39 to 4.2: one lock for all superblocks."""
 
     sb_list = "inode_sb_list_lock"
 
 
 class OneForEach(Lists):
-    """4.3 and later."""
+    """The lists of 4.3 and later: one lock for each superblock."""
 
     sb_list = "s_inode_list_lock"
 
 
 class OneForEachNode(Lists):
-    """As V13 proposed."""
+    """The lists that report V13 proposed: one for each node."""
 
     sb_list = "per_node"
 

@@ -1,4 +1,4 @@
-"""The list of a superblock's inodes, under the lock that its kernel has."""
+"""The list of a superblock's inodes, and the lock that each kernel has for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ programs.q = "fs_mark -S0 -k -n 30 -s 4096 -L 1 -D 3 -d /y/a -d /y/b"
 
 
 def ran(kernel: str) -> Machine:
-    """Two processes on each of two superblocks: 120 files."""
+    """Return the machine after its run: two processes on each of two superblocks have made 120 files."""
     machine = build(parse(TWO.format(kernel=kernel), "x.toml").cases[0].scenario, 1)
     machine.run()
     return machine
@@ -42,9 +42,10 @@ def ran(kernel: str) -> Machine:
         ("3.11-v13", {"x/s_inode_list/0": 60, "y/s_inode_list/0": 60}),
     ],
 )
-def test_the_lock_is_the_kernel_s(kernel: str, locks: dict[str, int]) -> None:
-    """To 2.6.38 inode_lock, also of the dirty lists, where each file comes once; then one for all; then each
-    its own.
+def test_inode_list_has_the_lock_of_its_kernel(kernel: str, locks: dict[str, int]) -> None:
+    """inode_lock, up to 2.6.38, also protects the dirty lists, which each file joins once.
+
+    Later kernels have one lock for all superblocks, and then one for each superblock.
     """
     machine = ran(kernel)
     found = {
@@ -63,8 +64,8 @@ def test_the_lock_is_the_kernel_s(kernel: str, locks: dict[str, int]) -> None:
     )
 
 
-def test_an_inode_is_added_under_the_lock_and_counted_in_its_context() -> None:
-    """Two tasks add at 0 for 10 each: the second spins until 10, and goes on for 3 behind its own."""
+def test_inode_is_added_under_the_lock_and_counted() -> None:
+    """Two tasks add an inode at 0, for 10 ns each, and then continue for 3 ns; the second spins until 10."""
     env, cache = Environment(), page_cache()
     bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
     inodes, ended = inodes_of(env, bdi, cache, 10), []
@@ -84,8 +85,11 @@ def test_an_inode_is_added_under_the_lock_and_counted_in_its_context() -> None:
     assert (places, cache.cached_inodes) == ([(4, 70, -1)] * 2, 2)
 
 
-def test_evictions_grow_again_after_somebody_waited() -> None:
-    """Two, four, eight at a time; one where a lock was contended since; two again where it was not again."""
+def test_eviction_lump_doubles_until_a_lock_is_contended() -> None:
+    """Lumps have two, four, eight and so on, up to 32 inodes.
+
+    After a contention the next lump has one inode, and lumps double again.
+    """
     env = Environment()
     none: Any = SimpleNamespace()
     inodes, task = inodes_of(env, none, page_cache()), env.task("kswapd0")

@@ -1,4 +1,4 @@
-"""The price of a large write(2): a page of it costs as much as one of 4 KiB, until large folios."""
+"""The price of a large write(2): without large folios, each page costs as much as in a call of 4 KiB."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_ns(command: str, kernel: str, filesystem: str) -> int:
 
 
 def mb_per_s(kernel: str, filesystem: str, call: str) -> float:
-    """Return the rate of one fio with calls of that size."""
+    """Return the rate of one fio with calls of size *call*."""
     command = f"{FIO.replace('--bs=4k', f'--bs={call}')} --rw=write --filesize=64m --name=a"
     return 64 * MIB / 1e6 / (write_ns(command, kernel, filesystem) / S)
 
@@ -39,17 +39,17 @@ def mb_per_s(kernel: str, filesystem: str, call: str) -> float:
         ("5.18", "loop-xfs", (1_719, 5_092, 5_716)),
     ],
 )
-def test_published_rates_by_the_size_of_a_call(
+def test_fitted_costs_give_the_published_rate_of_each_call_size(
     kernel: str, filesystem: str, published: tuple[int, ...]
 ) -> None:
-    """Calls of 4 KiB, 64 KiB and 1 MiB; the three costs were fitted to these rows."""
+    """The three costs were fitted to these rows, whose calls have 4 KiB, 64 KiB and 1 MiB."""
     rates = [mb_per_s(kernel, filesystem, call) for call in ("4k", "64k", "1m")]
     assert rates == [pytest.approx(rate, rel=0.05) for rate in published]
 
 
 @pytest.mark.parametrize(("kernel", "folios"), [("5.17", 4), ("5.18", 1)])
 def test_fs_mark_pays_for_the_folios_of_its_calls(kernel: str, folios: int) -> None:
-    """A file of 64 KiB takes four calls of four pages, and 100 ns to be put on the list of dirty inodes."""
+    """A file of 64 KiB takes four calls of four pages, and 100 ns to join the list of dirty inodes."""
     command = "fs_mark -k -S0 -n 20 -s 65536 -L 1 -d a"
     a_call = 550 + folios * 1_200 + 4 * 715
     assert write_ns(command, kernel, "loop-xfs") == 20 * (4 * a_call + 100)

@@ -1,4 +1,4 @@
-"""A mounted filesystem: its directories, and what it waits for."""
+"""A mounted filesystem: its directories, its reads of metadata, and the wait for its writeback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wbsim.sim.engine import Environment, Steps, Task, Wait
 
 
 def mounted(env: Environment) -> MountedSuperblock:
-    """A superblock whose filesystem takes 50 ns for a directory."""
+    """Return a superblock whose filesystem takes 50 ns for a directory."""
 
     def mkdir(thread: Thread) -> Generator[Wait, None, Any]:
         made.append(env.now)
@@ -32,8 +32,15 @@ def mounted(env: Environment) -> MountedSuperblock:
     return sb
 
 
-def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
-    """At 0, at 10 while it is in the making, and at 90."""
+def test_directory_is_made_once_and_other_tasks_wait_for_it() -> None:
+    """A task that asks for a directory in the making waits until it is made.
+
+    t     first                  second             third
+    0     makes the directory
+    10                           asks, and waits
+    50    has the directory      has the directory
+    90                                              asks, and has it at once
+    """
     env = Environment()
     sb = mounted(env)
     found: list[tuple[int, Any]] = []
@@ -51,8 +58,8 @@ def test_a_directory_is_made_once_and_who_asks_meanwhile_waits() -> None:
     assert len({id(directory) for _, directory in found}) == len(sb.filesystem.made) == 1  # type: ignore[attr-defined]
 
 
-def test_who_reads_metadata_under_a_plug_sends_it_on_before_it_sleeps() -> None:
-    """Sector 16 of a filesystem that begins at block 100: the plug is empty when the wait for it begins."""
+def test_metadata_read_leaves_the_plug_before_the_task_sleeps() -> None:
+    """The task reads sector 16 of a filesystem that begins at block 100, which is sector 800."""
     block, read = BlockLayer(costs=(0, 0, 0)), list[int]()
     bdi: Any = SimpleNamespace(queue=block.queue)
     sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes_of(block.env, bdi, page_cache()))
@@ -68,8 +75,16 @@ def test_who_reads_metadata_under_a_plug_sends_it_on_before_it_sleeps() -> None:
     assert (read, request.start_sector, request.op) == ([10_000], 816, READ)
 
 
-def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
-    """60 pages end at 30 and at 70; 10 that came at 20 end at 500. Two who wait go on at 70."""
+def test_wait_ignores_writeback_that_began_later() -> None:
+    """A task waits for the pages that were under writeback when its wait began.
+
+    t     event
+    0     60 pages are under writeback, and the first task waits
+    10    the second task waits
+    20    10 more pages go under writeback
+    30    25 of the 60 pages end
+    70    35 of the 60 pages end, and both tasks wake up
+    """
     env = Environment()
     sb, wb = mounted(env), context(env)
     wb.account_dirtied(100)
@@ -96,7 +111,7 @@ def test_a_wait_is_for_what_was_under_writeback_at_its_beginning() -> None:
 
 @pytest.mark.parametrize(("largest", "folios"), [(1, [1, 1, 1, 1, 1, 1]), (512, [1, 2, 4, 256, 256, 512])])
 def test_a_call_makes_the_largest_folios_that_fit(largest: int, folios: list[int]) -> None:
-    """A folio is a power of two of pages: calls of 1, 3, 4, 256, 300 and 2048 pages."""
+    """A folio has a power of two of pages; the calls have 1, 3, 4, 256, 300 and 2048 pages."""
     sb = mounted(Environment())
     assert sb.folio_pages(300) == 1, "a folio is a page unless the filesystem says otherwise"
     sb.largest_folio = largest

@@ -1,4 +1,4 @@
-"""sync(2) and fsync(2): whom they ask, what they wait for, and in which order."""
+"""sync(2) and fsync(2): the work that they queue, the writeback that they wait for, and the order of both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wbsim.sim.units import MIB, SECTOR_BYTES
 
 
 class Wb(list[int]):
-    """A context with so many listed inodes."""
+    """A context with *inodes* listed inodes."""
 
     def __init__(self, name: str, inodes: int) -> None:
         super().__init__([0] * inodes)
@@ -30,10 +30,10 @@ class Wb(list[int]):
 
 
 class Stage:
-    """Two filesystems and three dirty pages; the second context of the first is clean.
+    """Two filesystems and three dirty pages; the second context of the first filesystem is clean.
 
-    A flusher takes 10 for a work, unless it *drops* all; a thread that does it itself takes 20.  The
-    writeback of a superblock takes 5, its log 1.
+    A flusher takes 10 ns for a work; with *drops* every work is dropped, and takes the syncing thread 20 ns.
+    A wait for the writeback of a superblock takes 5 ns, and its log takes 1 ns.
     """
 
     def __init__(self, drops: bool = False) -> None:
@@ -50,7 +50,7 @@ class Stage:
         )  # fmt: skip
 
     def queue(self, wb: Wb, work: Any) -> Completion | None:
-        """The flushers'."""
+        """Queue *work* for *wb*: in the place of the flushers."""
         if self.drops:
             return None
         done = Completion(self.env, "it")
@@ -78,7 +78,7 @@ class Stage:
         )  # fmt: skip
 
     def run(self, body: Callable[[Any], Steps]) -> list[tuple[Any, ...]]:
-        """What happened, and when."""
+        """Run *body*, and return what happened and when."""
         task = self.env.task("sync")
         thread: Any = SimpleNamespace(task=task, spent=Spent())
         self.env.start(task, body(thread))
@@ -92,8 +92,8 @@ class Bdi(SimpleNamespace):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
-    """sync(2): what is clean is not started, but asked for."""
+def test_sync_starts_all_waits_for_each_then_forces_the_logs() -> None:
+    """sync(2) does not start the writeback of a clean context, but does queue its work for data integrity."""
     stage = Stage()
     assert stage.run(stage.syncs.sync) == [
         (0, "start", "a", 3), (0, "start", "c", 3),
@@ -104,7 +104,7 @@ def test_all_are_started_then_each_is_waited_for_and_then_forced() -> None:
 
 
 def test_a_device_of_two_filesystems_is_started_once() -> None:
-    """wakeup_flusher_threads goes over devices; each filesystem is then asked for by itself."""
+    """wakeup_flusher_threads starts each device once; work for data integrity follows for each filesystem."""
     stage = Stage()
     stage.superblocks[1].bdi = stage.superblocks[0].bdi
     assert stage.run(stage.syncs.sync) == [
@@ -115,8 +115,8 @@ def test_a_device_of_two_filesystems_is_started_once() -> None:
     ]  # fmt: skip
 
 
-def test_syncfs_starts_waits_and_forces_its_own() -> None:
-    """syncfs(2): the first work is waited for, too."""
+def test_syncfs_starts_waits_for_and_forces_one_filesystem() -> None:
+    """syncfs(2) also waits for the first work, which starts writeback."""
     stage = Stage()
     assert stage.run(lambda thread: stage.syncs.syncfs(thread, stage.superblocks[0])) == [
         (0, "start", "a", 3),
@@ -124,8 +124,8 @@ def test_syncfs_starts_waits_and_forces_its_own() -> None:
     ]  # fmt: skip
 
 
-def test_work_that_is_dropped_is_done_by_who_syncs() -> None:
-    """But for the first, which nobody waits for."""
+def test_syncing_thread_does_the_work_that_is_dropped() -> None:
+    """The thread leaves out the first work of each device, because sync(2) does not wait for that work."""
     stage = Stage(drops=True)
     assert stage.run(stage.syncs.sync) == [
         (20, "did", "sync", "a"), (40, "did", "sync", "b"), (45, "waited", "one"),
@@ -135,7 +135,7 @@ def test_work_that_is_dropped_is_done_by_who_syncs() -> None:
 
 
 class Synced:
-    """A file of a context, and a filesystem that takes 100 to write it and 7 to commit its log."""
+    """A file of a context, on a filesystem that takes 100 ns to write the file and 7 ns to commit its log."""
 
     def __init__(self, dirty_pages: int, dirtied_meanwhile: int = 0) -> None:
         self.env = Environment()
@@ -162,7 +162,7 @@ class Synced:
         yield 1
 
     def write_pages(self, thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
-        """The filesystem's."""
+        """Write all pages in 100 ns, in the place of the filesystem, and dirty *dirtied_meanwhile* pages."""
         assert inode.i_sync in self.wb.i_syncs
         assert (wbc.nr_to_write, wbc.sync_all) == (LONG_MAX, True)
         yield 100
@@ -170,25 +170,25 @@ class Synced:
         self._tell("written")
 
     def wait_for_writeback(self, thread: Any) -> Steps:
-        """The superblock's."""
+        """Wait for 50 ns: in the place of the superblock."""
         yield 50
         self._tell("on disk")
 
     def commit_log(self, thread: Any) -> Steps:
-        """The filesystem's."""
+        """Commit the log in 7 ns: in the place of the filesystem."""
         yield 7
         self._tell("logged")
 
     def run(self) -> list[tuple[int, str]]:
-        """What happened, and when."""
+        """Run fsync(2), and return what happened and when."""
         sb: Any = SimpleNamespace(filesystem=self, wait_for_writeback=self.wait_for_writeback)
         self.env.start(self.thread.task, self.syncs.fsync(self.thread, self.inode, sb))
         self.env.run()
         return self.log
 
 
-def test_fsync_writes_waits_and_commits() -> None:
-    """The file is on no list meanwhile, nor afterwards; the others stay where they are."""
+def test_fsync_writes_waits_and_commits_the_log() -> None:
+    """fsync(2) takes the file off its list, and the other file stays on the list."""
     of = Synced(3)
     assert of.run() == [(0, "plug"), (100, "written"), (100, "unplug"), (151, "on disk"), (158, "logged")]
     assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.i_sync, of.wb.i_syncs) == (
@@ -196,8 +196,8 @@ def test_fsync_writes_waits_and_commits() -> None:
     )  # fmt: skip
 
 
-def test_what_is_dirtied_during_an_fsync_is_listed_again() -> None:
-    """As old as it was, before what became dirty since: a sync(2) that began meanwhile finds it."""
+def test_file_dirtied_during_fsync_is_listed_with_its_age() -> None:
+    """The file is listed in front of younger files, so a sync(2) that began during the fsync(2) finds it."""
     of = Synced(3, dirtied_meanwhile=2)
     of.inode.dirtied_when = 7
     young: Any = SimpleNamespace(wb=of.wb, dirty_pages=1, i_sync=None)
@@ -208,13 +208,13 @@ def test_what_is_dirtied_during_an_fsync_is_listed_again() -> None:
     )  # fmt: skip
 
 
-def test_fsync_of_a_clean_file_waits_all_the_same() -> None:
-    """For what is under writeback, and for the log."""
+def test_fsync_of_a_clean_file_waits_and_commits() -> None:
+    """The task waits for pages under writeback and commits the log, but writes no page."""
     assert Synced(0).run() == [(50, "on disk"), (57, "logged")]
 
 
-def test_fsync_waits_for_a_flusher_at_the_file() -> None:
-    """Until that leaves it, clean, at 150 001; before it sleeps, its plug is emptied."""
+def test_fsync_waits_for_the_flusher_of_the_file() -> None:
+    """The task empties its plug before it sleeps, and the flusher leaves the file clean at 150 001."""
     of = Synced(0)
     i_sync = InodeSync(of.env)
     i_sync.begin(of.inode)
@@ -222,8 +222,8 @@ def test_fsync_waits_for_a_flusher_at_the_file() -> None:
     assert of.run() == [(0, "before sleep"), (150_051, "on disk"), (150_058, "logged")]
 
 
-def test_fsync_waits_for_the_next_thread_at_the_file_too() -> None:
-    """A second one takes it at the instant at which the first leaves it."""
+def test_fsync_waits_for_the_next_flusher_of_the_file() -> None:
+    """A second thread takes the file at the instant at which the first leaves it."""
     of = Synced(0)
     first, second = InodeSync(of.env), InodeSync(of.env)
     first.begin(of.inode)
@@ -237,9 +237,16 @@ def test_fsync_waits_for_the_next_thread_at_the_file_too() -> None:
     assert of.run()[-2:] == [(300_051, "on disk"), (300_058, "logged")]
 
 
-def test_a_second_fsync_of_a_file_waits_for_the_first_one_s_write() -> None:
-    """It comes at 30: from 101 on, when the first has emptied its plug, it waits for what is under writeback,
-    and writes nothing itself.
+def test_second_fsync_of_a_file_waits_for_the_first_write() -> None:
+    """The second fsync(2) writes no page itself.
+
+    t      first                    second
+    0      writes the pages
+    30                              comes, and waits for the first
+    100    empties its plug
+    101    waits for writeback      waits for writeback
+    151    commits the log          commits the log
+    158    returns                  returns
     """
     of = Synced(3)
     other: Any = SimpleNamespace(**{**vars(of.thread), "task": of.env.task("another dd"), "spent": Spent()})
@@ -253,8 +260,11 @@ def test_a_second_fsync_of_a_file_waits_for_the_first_one_s_write() -> None:
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
-def test_a_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
-    """All of its sectors, and a commit of the log; without, a part of them is dirty."""
+def test_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
+    """All sectors of the file are written, and the log is committed.
+
+    Without conv=fsync a part of the file is still dirty.
+    """
     disks = []
     for conv in ("", " conv=fsync"):
         text = loop_config(

@@ -1,4 +1,4 @@
-"""write(2): what becomes dirty, what it costs, and when the writer has to ask."""
+"""write(2): the pages that become dirty, their cost, and when the writer calls the throttle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from wbsim.sim.engine import SPIN, Environment
 
 
 class Writer:
-    """A call costs 100 and 10 a page, a close 30, the list 7; it has to ask every *poll* pages."""
+    """A writer that calls the throttle every *poll* pages.
+
+    A call costs 100 ns and 10 ns a page, a close 30 ns, and the list of dirty inodes 7 ns.
+    """
 
     def __init__(self, poll: int = 4, folio_ns: int | None = None) -> None:
         self.env = Environment()
@@ -34,18 +37,18 @@ class Writer:
         self.writer = BufferedWriter(env=self.env, thread=self.thread, costs=costs, throttle=throttle)
 
     def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
-        """One of the context, with so many pages dirty already."""
+        """Return an inode of the context that has *dirty_pages* dirty pages already."""
         sb = SimpleNamespace(has_pages=lambda: self.paged.append(self.env.now))
         return SimpleNamespace(wb=self.wb, sb=sb, dirty_pages=dirty_pages, i_sync=i_sync, dirtied_when=0)
 
 
 def superblock(folio_pages: int = 1, block_ns: int = 0) -> Any:
-    """Return a stand-in for one whose page cache makes folios of that many pages."""
+    """Return a stand-in for a superblock whose page cache makes folios of *folio_pages* pages."""
     return SimpleNamespace(folio_pages=lambda _: folio_pages, block_ns=block_ns)
 
 
 def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
-    """7 under the lock, and what the caller goes on with; the second time, that alone."""
+    """The first write takes 7 ns under the lock and the caller's *then_ns*; the second takes *then_ns*."""
     of = Writer()
     inode = of.inode()
     assert of.writer.dirty(inode, 3, 50) == 57
@@ -71,8 +74,8 @@ def test_a_call_pays_for_the_blocks_of_its_filesystem() -> None:
     assert [of.writer.copy_ns(8, superblock(pages, 3)) for pages in (1, 8)] == [524, 244]
 
 
-def test_an_inode_that_is_written_back_is_not_listed() -> None:
-    """Whoever writes it back will put it where it belongs."""
+def test_inode_under_writeback_is_not_listed() -> None:
+    """The thread that writes the inode back will list it."""
     of = Writer()
     assert of.writer.dirty(of.inode(i_sync=object()), 1, 50) == 50
     assert not of.wb.b_dirty
@@ -80,21 +83,21 @@ def test_an_inode_that_is_written_back_is_not_listed() -> None:
 
 
 def test_an_empty_file_is_not_listed() -> None:
-    """Nothing of it is to be written; closing it takes its time."""
+    """The file has no page to write, and its close takes the usual time."""
     of = Writer()
     assert of.writer.dirty(of.inode(), 0, 50) == 50
     assert (list(of.wb.b_dirty), of.wb.dirty) == ([], 0)
 
 
-def test_who_finds_the_list_locked_spins() -> None:
-    """The flusher has it until 1 020."""
+def test_writer_spins_while_the_list_is_locked() -> None:
+    """The flusher holds the lock until 1 020."""
     of = Writer()
     of.wb.lock.section(of.env.task("flusher"), 20)
     assert of.writer.dirty(of.inode(), 1, 50) is SPIN
 
 
-def test_a_writer_asks_after_so_many_pages() -> None:
-    """Four; until then it may write what is left of them, and one page at least."""
+def test_writer_is_due_at_the_throttle_after_poll_pages() -> None:
+    """The writer may first write the rest of four pages, and at least one page."""
     of = Writer()
     inode = of.inode()
     assert (of.writer.room(of.wb), of.writer.due(of.wb)) == (4, False)
