@@ -1,4 +1,4 @@
-"""Programs on a filesystem that takes round times: every call, when, and whose time it is."""
+"""Programs on a filesystem with round times: every call, its time, and the account that is charged."""
 
 from __future__ import annotations
 
@@ -28,9 +28,14 @@ ENDLESS = SchedulerRules(10**12, granularity_ns=10**12)
 
 
 class Stage:
-    """A mount whose directories take 100 ns and files 1 000, of which 40 are the caller's before it; a write
-    of a page takes 10, a close 5, a call 2; *room* pages may be dirtied between two calls of the throttle,
-    which holds for 500. Three processors with endless slices.
+    """A mount with round times, and *count* processors with endless slices.
+
+    find or make a directory    100 ns
+    create a file               *lead_ns* of the caller, 1 000 ns, *then_ns* of the caller
+    write n pages               2 + 10 n ns; a stop at page *stops_at* to zero the end of the file
+    zero the end of a file      77 ns
+    close a file                5 ns
+    balance_dirty_pages         500 ns, after at most *room* pages
     """
 
     def __init__(self, room: int = 1_000, count: int = 3, stops_at: int | None = None) -> None:
@@ -45,7 +50,7 @@ class Stage:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """What a workload is made with."""
+        """Return the arguments that a workload is made with."""
         parts = SimpleNamespace(
             env=self.env, thread=self._thread, process=self._process, random=self._numbers,
             lengths=StepLengths(),
@@ -68,7 +73,7 @@ class Stage:
         return np.random.default_rng(len(self.streams))
 
     def fsync(self, thread: Any, inode: Any, mount: Any) -> Steps:
-        """fsync(2)."""
+        """Record fsync(2), which takes 33 ns."""
         self.log.append((self.env.now, "fsync", inode.name))
         yield 33
 
@@ -106,7 +111,7 @@ class Stage:
     def create(
         self, thread: Any, directory: str, *, lead_ns: int, factor: float, then_ns: int
     ) -> Generator[Wait, None, Any]:
-        """The filesystem's."""
+        """Create a file for a directory: in the place of the filesystem's `Names.create`."""
         yield lead_ns + int(1_000 * factor) + then_ns
         made = SimpleNamespace(name=f"{directory}:{self.env.now}", wb="wb", left=0)
         made.sb = SimpleNamespace(filesystem=self)
@@ -114,11 +119,11 @@ class Stage:
         return made
 
     def append(self, inode: Any, pages: int) -> int:
-        """All were clean."""
+        """Return the pages that were clean: all of them."""
         return pages
 
     def write(self, inode: Any, pages: Any, call_pages: int) -> tuple[int, int]:
-        """The filesystem's: it stops at a page once, if so asked."""
+        """Record a write of *pages*; stop once at the page ``stops_at``."""
         self.log.append((self.env.now, "write", pages.tolist(), call_pages))
         if self.stops_at is not None and self.stops_at in pages.tolist():
             done = pages.tolist().index(self.stops_at)
@@ -127,31 +132,45 @@ class Stage:
         return len(pages), len(pages)
 
     def write_lock(self, thread: Any, inode: Any, calls: int) -> Steps | None:
-        """The filesystem's: as many ns for each call, if there is something to wait for."""
+        """Record a wait of ``lock_ns`` for each call; return None if ``lock_ns`` is 0."""
         if not self.lock_ns:
             return None
         self.log.append((self.env.now, "lock", calls))
         return iter([calls * self.lock_ns])
 
     def zero_end(self, thread: Any, inode: Any) -> Steps:
-        """The filesystem's."""
+        """Record that the end of the file is zeroed, which takes 77 ns."""
         self.log.append((self.env.now, "zero_end"))
         yield 77
 
     def close(self, inode: Any) -> None:
-        """The filesystem's."""
+        """Record the close of a file."""
         self.log.append((self.env.now, "close"))
 
     def run(self) -> None:
-        """To the end."""
+        """Run all tasks to their end."""
         self.env.run()
         assert self.env.live_tasks == 0
 
 
-def test_fio_s_process_by_hand() -> None:
-    """The parent makes the directory (100); the process is forked at 150 and finds it (250); its two files
-    take 1 000 each; five pages of 12 and 7 of the program's own take 95, a burst of three first, two more
-    after the throttle.
+def test_fio_process_writes_its_files_in_turn_between_throttle_calls() -> None:
+    """A process of fio creates its files and writes one page of each in turn; a page takes 12 + 7 ns.
+
+    t        parent            process 0
+    0        makes /d
+    100      forks
+    150                        finds /d
+    250                        creates a file
+    1 250                      creates the second file
+    2 250                      writes 3 pages
+    2 307                      in balance_dirty_pages
+    2 807                      writes 3 pages
+    2 864                      in balance_dirty_pages
+    3 364                      writes 3 pages
+    3 421                      in balance_dirty_pages
+    3 921                      writes the last page
+    3 940                      in balance_dirty_pages
+    4 440    ends              closes both files
     """
     stage = Stage(room=3)
     jobs = [Job("/d", [sequential(), sequential()], 5, app_ns=7)]
@@ -185,8 +204,8 @@ def test_fio_s_process_by_hand() -> None:
     assert line.files_per_sec == pytest.approx(2 * S / end)
 
 
-def test_processes_are_forked_one_after_another_and_wait_for_a_processor() -> None:
-    """Two of them on one processor: the second begins when the first has ended; both directories first."""
+def test_forked_process_waits_for_the_only_processor() -> None:
+    """The parent finds both directories first, and the second process begins when the first has ended."""
     stage = Stage(count=1)
     stage.factors["process 1"] = 2.0
     jobs = [Job(f"/{name}", [sequential()], 10, call_pages=2, app_ns=8, app_system_ns=4) for name in "ab"]
@@ -203,8 +222,8 @@ def test_processes_are_forked_one_after_another_and_wait_for_a_processor() -> No
     assert writers.family.parent.spent.fork == 2 * 50
 
 
-def test_a_burst_has_a_bound() -> None:
-    """However much may be dirtied."""
+def test_burst_has_at_most_the_calls_of_one_step() -> None:
+    """A burst has at most `StepLengths.calls` calls, even if more pages may be dirtied."""
     stage = Stage()
     FileWriters(
         jobs=[Job("/d", [sequential()], StepLengths().calls + 44)], fork_ns=0, start_ns=0,
@@ -214,8 +233,8 @@ def test_a_burst_has_a_bound() -> None:
     assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [StepLengths().calls, 44]
 
 
-def test_a_write_that_has_to_wait_goes_on_behind_it() -> None:
-    """Pages 0 to 2 are dirty, the end of the file is zeroed (77), and then the rest."""
+def test_write_continues_after_the_end_of_the_file_is_zeroed() -> None:
+    """Pages 0 to 2 become dirty, the end of the file is zeroed in 77 ns, and pages 3 and 4 follow."""
     stage = Stage(stops_at=3)
     FileWriters(jobs=[Job("/d", [sequential()], 5)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
@@ -230,7 +249,10 @@ def test_a_write_that_has_to_wait_goes_on_behind_it() -> None:
     ("given", "calls"), [({"call_pages": 3}, 2), ({"calls_a_page": 2}, 5)], ids=["of pages", "of parts"]
 )
 def test_calls_wait_for_the_inode_s_lock(given: dict[str, int], calls: int) -> None:
-    """Before their pages are dirty; each call once, also where the end of the file is zeroed in between."""
+    """Each call takes the lock once, before its pages are dirty.
+
+    The rest of a call that stops to zero the end of the file does not take the lock again.
+    """
     stage = Stage(stops_at=2)
     stage.lock_ns = 30
     FileWriters(jobs=[Job("/d", [sequential()], 5, **given)], fork_ns=0, start_ns=0, **stage.parts)
@@ -241,12 +263,12 @@ def test_calls_wait_for_the_inode_s_lock(given: dict[str, int], calls: int) -> N
 
 
 def writes_of(stage: Stage) -> list[tuple[int, list[int]]]:
-    """When pages were written, and which."""
+    """Return the time and the pages of each write."""
     return [(entry[0], entry[2]) for entry in stage.log if entry[1] == "write"]
 
 
 def test_a_call_may_write_a_part_of_a_page() -> None:
-    """Four calls a page: each takes 2 + 10 / 4, and 3 of the program's own; three in a burst."""
+    """A page takes four calls, each of 2 + 10 / 4 ns and 3 ns of the program; four calls are a burst."""
     stage = Stage(room=1)
     job = Job("/d", [sequential()], 6, calls_a_page=4, app_ns=3)
     writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
@@ -256,8 +278,8 @@ def test_a_call_may_write_a_part_of_a_page() -> None:
     assert (writers.system_ns, writers.user_ns, writers.share_done) == (27, 18, 1.0)
 
 
-def test_blocks_of_several_pages_in_any_order() -> None:
-    """A burst may end inside a block; the rest comes first in the next one."""
+def test_blocks_of_several_pages_are_written_in_any_order() -> None:
+    """A burst may end inside a block; the next burst begins with the rest of the block."""
     blocks = iter([2, 0, 1])
     order = in_pages(lambda count: np.array([next(blocks) for _ in range(count)]), 4)
     assert [order(count).tolist() for count in (3, 2, 0, 3, 4)] == [
@@ -267,8 +289,8 @@ def test_blocks_of_several_pages_in_any_order() -> None:
     assert in_pages(plain, 1) is plain
 
 
-def test_a_job_that_thinks_sleeps_after_so_many_calls() -> None:
-    """Two calls of two pages (22 each), then 1 000, also at the end; the processor is free meanwhile."""
+def test_job_sleeps_for_its_think_time_after_two_calls() -> None:
+    """Two calls of two pages take 44 ns, and a pause of 1 000 ns follows them, also after the last call."""
     stage = Stage()
     job = Job("/d", [sequential()], 10, call_pages=2, think_ns=1_000, think_calls=2)
     FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
@@ -284,9 +306,10 @@ def test_a_job_that_thinks_sleeps_after_so_many_calls() -> None:
     assert stage.ended == [begins + 2_088]
 
 
-def test_a_rate_is_held_to_the_first_call() -> None:
-    """A call of 12 each 100; one that is late (its writer was held for 500) is followed at once; nobody waits
-    after the last.
+def test_period_of_calls_counts_from_the_first_call() -> None:
+    """A call of 12 ns begins every 100 ns, and no pause follows the last call.
+
+    If balance_dirty_pages takes 500 ns, the next call is late and begins at once.
     """
     stage = Stage(room=1)
     FileWriters(jobs=[Job("/d", [sequential()], 8, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
@@ -300,8 +323,8 @@ def test_a_rate_is_held_to_the_first_call() -> None:
     assert stage.ended == [begins + 212]
 
 
-def test_a_short_pause_is_spun_through() -> None:
-    """88 after each of three writes but the last, in user time; one of 100 would be slept through."""
+def test_job_spins_through_a_pause_below_spin_ns() -> None:
+    """Two pauses of 88 ns count as user time if *spin_ns* is 89, and are slept through if *spin_ns* is 88."""
     stage = Stage()
     job = Job("/d", [sequential()], 3, period_ns=100, spin_ns=89)
     writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
@@ -314,8 +337,13 @@ def test_a_short_pause_is_spun_through() -> None:
 
 
 def test_jobs_begin_late_or_after_others() -> None:
-    """The parent looks every 100 ms: one that waits for 150 begins at 200; one after it, which waits for
-    those that run, when these are over.
+    """The parent looks every 100 ms whether the next job may begin.
+
+    ms     event
+    0      /a begins, and runs for 260 ms
+    100    /b waits, because its delay is 150 ms
+    200    /b begins; /c waits, because others run, and /d waits behind /c
+    300    /c and /d begin
     """
     stage = Stage(count=4)
     jobs = [
@@ -332,7 +360,7 @@ def test_jobs_begin_late_or_after_others() -> None:
 
 
 def test_a_file_is_synced_before_it_is_closed() -> None:
-    """Each of them."""
+    """A job with *fsyncs* calls fsync(2) and then close(2) for each of its files."""
     stage = Stage()
     jobs = [Job("/d", [sequential(), sequential()], 1, fsyncs=True)]
     FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
@@ -344,12 +372,15 @@ def test_a_file_is_synced_before_it_is_closed() -> None:
     ("writes", "shares"), [(0, [0, 0, 0]), (1, [1, 0, 0]), (5, [2, 2, 1]), (6, [2, 2, 2])]
 )
 def test_writes_are_dealt_out_in_turn(writes: int, shares: list[int]) -> None:
-    """To three files."""
+    """Three files get the next write in turn."""
     assert [_share(writes, turn, 3) for turn in range(3)] == shares
 
 
-def test_what_fio_and_dd_start() -> None:
-    """fio: jobs in their directories in turn, dice of their own, times scaled; dd: whole calls."""
+def test_fio_and_dd_make_jobs_of_their_options() -> None:
+    """A job of fio has a directory, its own random numbers and scaled times.
+
+    A job of dd writes complete calls.
+    """
     stage = Stage()
     spec = FioSpec(
         rw=("randwrite", "write", "randwrite"), numjobs=3, directories=("/a", "/b", "/c"), nrfiles=2,
@@ -382,8 +413,9 @@ def test_what_fio_and_dd_start() -> None:
 
 
 def run_fs_mark(stage: Stage, **changes: Any) -> FsMark:
-    """Two processes of two files of a page, in directories of their own; 40 and 60 ns a file of the program's
-    own, 50 a fork, 20 to start, 30 between two iterations.
+    """Return an fs_mark of two processes with two files of one page each, in two directories.
+
+    The program takes 40 + 60 ns a file, 50 ns a fork, 20 ns to start, and 30 ns between two iterations.
     """
     fields = {
         "processes": 2, "files": 2, "file_size": PAGE, "write_size": 4 * PAGE, "loops": 2, "subdirs": 0,
@@ -394,10 +426,21 @@ def run_fs_mark(stage: Stage, **changes: Any) -> FsMark:
     return fs_mark(spec=spec, program_scale=1.0, start_ns=0, **stage.parts)
 
 
-def test_fs_mark_s_iterations_by_hand() -> None:
-    """The first process starts at 70 (50 + 20), the second at 120. Each finds its directory (100), and has
-    two files of 100 (its own) + 1 000 + 12 (the copy) + 5 (the close). The second one's varies: twice
-    as long but for its own 100.
+def test_fs_mark_iteration_ends_when_all_its_processes_end() -> None:
+    """A file takes 100 ns of the program, 1 000 ns to create, 12 ns to copy and 5 ns to close.
+
+    In process 1 the creation, the copy and the close take twice as long.
+
+    t        parent                process 0             process 1
+    0        forks process 0
+    50       forks process 1
+    70                             finds its directory
+    120                                                  finds its directory
+    170                            makes two files
+    220                                                  makes two files
+    2 404                          ends
+    4 488    ends the iteration                          ends
+    4 518    begins the next one
     """
     stage = Stage()
     stage.factors["process 1"] = 2.0
@@ -421,8 +464,11 @@ def test_fs_mark_s_iterations_by_hand() -> None:
     )  # fmt: skip
 
 
-def test_a_file_of_several_writes_asks_after_each() -> None:
-    """Ten pages in writes of four: 4, 4 and 2; the close comes with the first; the others are charged."""
+def test_throttle_is_called_after_each_write_of_a_file() -> None:
+    """Ten pages are written by calls of 4, 4 and 2 pages; the time of the close passes with the first call.
+
+    The filesystem charges the first copy with the creation, and fs_mark charges the others.
+    """
     stage = Stage(room=1)
     program = run_fs_mark(
         stage, processes=1, directories=("/a",), files=1, loops=1, file_size=10 * PAGE, write_size=4 * PAGE
@@ -441,14 +487,15 @@ def test_a_file_of_several_writes_asks_after_each() -> None:
         (3_000, 1_000, [1, 0, 0]), (9_000, 4_500, [2, 1]), (1, PAGE, [1]),
     ],
 )  # fmt: skip
-def test_the_pages_of_each_write(size: int, step: int, pages: list[int]) -> None:
-    """A write that ends inside a page shares it with the next."""
+def test_write_inside_a_page_shares_the_page_with_the_next(size: int, step: int, pages: list[int]) -> None:
+    """A page counts for the first write that reaches it."""
     assert run_fs_mark(Stage(), file_size=size, write_size=step).plan.write_pages == pages
 
 
-def test_subdirectories_in_turn_or_by_the_clock() -> None:
-    """-N: the next after so many files, round; else the one of the second in which a process starts, and
-    another after 180 s.
+def test_subdirectory_changes_by_file_count_or_by_the_clock() -> None:
+    """The next subdirectory follows after *per_subdir* files, in a circle.
+
+    Without *per_subdir* the number is the second at which the process starts, and changes after 180 s.
     """
     stage = Stage()
     run_fs_mark(stage, processes=1, directories=("/a",), files=5, loops=1, subdirs=2, per_subdir=2)
@@ -465,16 +512,16 @@ def test_subdirectories_in_turn_or_by_the_clock() -> None:
     ]  # fmt: skip
 
 
-def test_the_clock_of_the_subdirectories_begins_with_the_process() -> None:
-    """One that starts after 100 s is in the hundredth, and stays there for 180 s."""
+def test_subdirectory_clock_begins_with_the_process() -> None:
+    """A process that starts after 100 s uses subdirectory 100, and stays there for 180 s."""
     stage = Stage()
     run_fs_mark(stage, processes=1, directories=("/a",), files=2, loops=1, subdirs=200, start_time=100 * S)
     stage.run()
     assert [entry[3] for entry in stage.log if "create" in entry] == ["/a/0064", "/a/0064"]
 
 
-def test_time_that_an_interrupt_took_is_worked_off() -> None:
-    """With the next file."""
+def test_interrupt_time_lengthens_the_next_file() -> None:
+    """The next file takes the 333 ns that an interrupt took, and then the task owes no time."""
     stage = Stage()
     program = run_fs_mark(stage, processes=1, directories=("/a",), loops=1)
     task: Task = program.family.children[0].task
@@ -484,8 +531,8 @@ def test_time_that_an_interrupt_took_is_worked_off() -> None:
     assert task.owed_ns == 0
 
 
-def test_a_slower_machine_makes_the_program_s_own_time_longer() -> None:
-    """Twice, for all that fs_mark does itself."""
+def test_program_scale_lengthens_the_own_time_of_fs_mark() -> None:
+    """A scale of 2 doubles all times of fs_mark itself, but not those of system calls."""
     fields = {
         "processes": 1, "files": 1, "file_size": PAGE, "write_size": PAGE, "loops": 2, "subdirs": 0,
         "per_subdir": 0, "directories": ("/a",), "app_user_time": 40, "app_system_time": 60, "fork_time": 50,
@@ -501,9 +548,10 @@ def test_a_slower_machine_makes_the_program_s_own_time_longer() -> None:
     assert (program.user_ns, program.system_ns) == (2 * 80, 2 * 120)
 
 
-def test_what_a_job_of_fio_is_told() -> None:
-    """Blocks of 8 KiB at 4 MiB a second are 1/512 s apart; parts of a page; pauses, delays and fsync as they
-    are.
+def test_options_of_fio_become_fields_of_a_job() -> None:
+    """Blocks of 8 KiB at 4 MiB/s are 1/512 s apart, and blocks of 1 KiB are quarters of a page.
+
+    Pauses, delays and fsync are passed on unchanged.
     """
     stage = Stage()
     spec = FioSpec(

@@ -1,4 +1,4 @@
-"""The command lines of dd and fio."""
+"""The command lines of dd, fio and fs_mark."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from wbsim.models.workloads.command_line import CommandError
 from wbsim.sim.units import MIB
 
 
-def test_dd_s_command_lines() -> None:
-    """Suffixes are dd's: k is 1024, kB is 1000."""
+def test_dd_command_lines_become_fields() -> None:
+    """The suffixes are those of dd: k is 1024, and kB is 1000."""
     same = dd.parse_commands([f"dd if=/dev/zero of=/mnt/t{i} bs=1024k count=10" for i in range(2)])
     assert same == {
         "kind": "dd",
@@ -37,7 +37,7 @@ def test_dd_s_command_lines() -> None:
     ],
 )
 def test_bad_dd_lines_name_the_remedy(line: str, hint: str) -> None:
-    """What is not modelled is refused."""
+    """An option that is not modelled is refused."""
     with pytest.raises(CommandError, match=hint):
         dd.parse_commands([line])
 
@@ -45,8 +45,8 @@ def test_bad_dd_lines_name_the_remedy(line: str, hint: str) -> None:
 FIO = "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none"
 
 
-def test_fio_s_command_line() -> None:
-    """Jobs by --name, a directory each or one for all; --size is shared by the files."""
+def test_fio_command_line_becomes_jobs() -> None:
+    """Each --name begins a job.  Jobs have a directory each or one for all, and files share --size."""
     line = f"{FIO} --nrfiles=4 --size=1g --name=a --directory=/d/a --name=b --directory=/d/b"
     assert fio.parse_command(line) == {
         "kind": "fio", "rw": "randwrite", "bs": 4_096, "numjobs": 2, "directories": ["/d/a", "/d/b"],
@@ -75,7 +75,7 @@ def test_fio_s_command_line() -> None:
     ],
 )
 def test_bad_fio_lines_name_the_remedy(change: str, hint: str) -> None:
-    """What is missing, unknown or not modelled is named."""
+    """The error names the option that is missing, unknown or not modelled."""
     with pytest.raises(CommandError, match=hint):
         fio.parse_command(FIO + change)
 
@@ -87,8 +87,8 @@ def test_bad_fio_lines_name_the_remedy(change: str, hint: str) -> None:
         ("1MB", 10**6), ("1GB", 10**9),
     ],
 )  # fmt: skip
-def test_dd_s_suffixes(text: str, size: int) -> None:
-    """Powers of 1024; with a B, of 1000."""
+def test_dd_suffixes_are_powers_of_1024_or_1000(text: str, size: int) -> None:
+    """A suffix is a power of 1024, and with a B a power of 1000."""
     assert dd.parse_commands([f"dd if=/dev/zero of=a bs={text} count={text}"])["bs"] == size
     assert dd.parse_commands([f"dd if=/dev/zero of=a count={text}"])["count"] == size
     assert dd.parse_commands(["dd if=/dev/zero of=a count=1"])["bs"] == 512
@@ -98,13 +98,13 @@ def test_dd_s_suffixes(text: str, size: int) -> None:
     ("text", "size"),
     [("4096", 4_096), ("4k", 4_096), ("2M", 2 << 20), ("1g", 1 << 30), ("1T", 1 << 40), ("1kb", 1_024)],
 )
-def test_fio_s_suffixes(text: str, size: int) -> None:
-    """Powers of 1024, whatever their case."""
+def test_fio_suffixes_are_powers_of_1024(text: str, size: int) -> None:
+    """The case of a suffix does not matter."""
     assert fio.parse_command(f"{FIO} --filesize={text} --name=a")["filesize"] == size
 
 
-def test_streams_of_several_dds() -> None:
-    """A directory each, or one for all; each a file of its own; alike in all else."""
+def test_several_dds_differ_only_in_their_files() -> None:
+    """The streams have a directory each or one for all, and each writes to its own file."""
     line = "dd if=/dev/zero of=/{}/t bs=4k count={}"
     assert dd.parse_commands([line.format("a", 1), line.format("b", 1)])["directories"] == ["/a", "/b"]
     with pytest.raises(CommandError, match="two streams write to the same file; give each an of= of its own"):
@@ -117,8 +117,8 @@ def test_streams_of_several_dds() -> None:
         dd.DdSpec(directories=("/a", "/b"), streams=3, bs=4_096, count=1, zero_page_time=0, fork_time=0)
 
 
-def test_dd_s_fsync() -> None:
-    """conv=fsync and fdatasync."""
+def test_dd_syncs_with_conv_fsync_or_fdatasync() -> None:
+    """All streams have the same conv."""
     line = "dd if=/dev/zero of=/a/t bs=1M count=4"
     for more, fsyncs in (("", False), (" conv=fsync", True), (" conv=fdatasync", True)):
         assert dd.parse_commands([line + more])["fsyncs"] is fsyncs
@@ -126,8 +126,8 @@ def test_dd_s_fsync() -> None:
         dd.parse_commands([line, line.replace("/a/", "/b/") + " conv=fsync"])
 
 
-def test_every_option_of_a_job_may_be_its_own() -> None:
-    """Times in the unit of their option, where none is written."""
+def test_each_job_of_fio_may_have_its_own_options() -> None:
+    """A time without a unit has the unit of its option."""
     fields = fio.parse_command(
         f"{FIO} --size=1m --name=a --name=b --bs=64k --thinktime=20 --thinktime_blocks=3 --startdelay=2"
         " --rate=1m --name=c --stonewall --numjobs=2 --nrfiles=4 --end_fsync=1 --thinktime=5ms"
@@ -178,8 +178,11 @@ directory=/b
 """
 
 
-def test_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """[global] holds for the jobs below it; a bare option is true; variables are the shell's."""
+def test_fio_reads_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A [global] section holds for the jobs below it.
+
+    An option without a value is true, and variables come from the environment.
+    """
     monkeypatch.setenv("MUCH", "2m")
     path = tmp_path / "jobs.fio"
     path.write_text(JOBS)
@@ -200,8 +203,8 @@ def test_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fio.parse_command("fio none.fio")
 
 
-def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
-    """Options before the first --name are everybody's; the others a job's; a job may run several times."""
+def test_options_before_the_first_name_hold_for_all_jobs() -> None:
+    """Options behind a --name hold for that job alone.  --numjobs runs a job several times."""
     line = f"{FIO} --filesize=1m --numjobs=2 --name=a --directory=/a --name=b --directory=/b --rw=write"
     fields = fio.parse_command(line)
     assert fields["rw"] == ["randwrite", "randwrite", "write", "write"]
@@ -226,8 +229,11 @@ def test_what_fio_s_jobs_share_and_what_they_do_not() -> None:
         )
 
 
-def test_fs_mark_s_defaults_are_the_tool_s() -> None:
-    """1000 files of 51 200 bytes in writes of 16 384, once; -t where it is more than the directories."""
+def test_fs_mark_has_the_defaults_of_the_tool() -> None:
+    """The default is one loop of 1000 files of 51 200 bytes, in writes of 16 384 bytes.
+
+    -t counts if it is more than the number of directories.
+    """
     fields = fs_mark.parse_command("fs_mark -S0 -k -d a -d b -t 4")
     assert fields == {
         "kind": "fs_mark", "processes": 4, "directories": ["a", "b"], "files": 1_000, "file_size": 51_200,

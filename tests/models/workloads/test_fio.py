@@ -1,4 +1,4 @@
-"""fio's order of random writes."""
+"""The order of fio's random writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wbsim.models.workloads.fio import RandomMap
 
 @given(seed=st.integers(0, 99), blocks=st.integers(1, 200))
 def test_the_random_map_probes_for_the_next_free_block(seed: int, blocks: int) -> None:
-    """Against the literal walk: the drawn block, or the next that was not written."""
+    """The map returns the drawn block or the next block that was not written, like a naive walk."""
     draws = np.random.default_rng(seed).integers(0, blocks, 4_096)[:blocks].tolist()
     free = set(range(blocks))
     expected = []
@@ -38,9 +38,10 @@ def _order(seed: int, blocks: int) -> list[int]:
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
-def test_the_random_map_is_fios(tmp_path: Path) -> None:
-    """fio's own log of a random write, half way: as many runs as ours, which are a fifth fewer than by
-    chance.
+def test_random_map_leaves_as_many_runs_as_fio(tmp_path: Path) -> None:
+    """Half way through a random write, the written blocks form as many runs as in fio's own log.
+
+    A random permutation forms more runs; the map has a fifth fewer.
     """
     log = tmp_path / "log"
     command = ["fio", "--name=x", "--ioengine=null", "--rw=randwrite", "--bs=4k", "--size=64M"]

@@ -16,8 +16,8 @@ P13_LINE = (
 )
 
 
-def test_the_report_s_own_line_is_read() -> None:
-    """P13's command, verbatim: eight processes, 120 loops of 10 000 files each, 4 KiB."""
+def test_command_line_of_report_p13_is_read() -> None:
+    """The verbatim line has eight processes and 120 loops of 10 000 files of 4 KiB for each of them."""
     fields = parse_command(P13_LINE)
     assert (fields["processes"], fields["files"], fields["loops"], fields["file_size"]) == (
         8,
@@ -40,15 +40,13 @@ def test_the_report_s_own_line_is_read() -> None:
     ],
 )
 def test_a_line_that_cannot_be_run_is_refused(line: str, hint: str) -> None:
-    """With what would be right."""
+    """The error gives the remedy."""
     with pytest.raises(CommandError, match=hint):
         parse_command(line)
 
 
-def test_rates_are_sums_of_processes_rates_and_iterations_are_barriers() -> None:
-    """The sum of per-process rates is above files by elapsed time: the barrier, fork and exit are in no
-    loop.
-    """
+def test_rate_is_the_sum_of_the_rates_of_processes() -> None:
+    """The sum is above the files by elapsed time, because the loops exclude the barrier, fork and exit."""
     machine = run_small(processes=4, files=300, loops=3, memory_mib=64)
     iterations = only(machine.programs).iterations
     assert [line.count for line in iterations] == [1_200, 2_400, 3_600]
@@ -57,8 +55,8 @@ def test_rates_are_sums_of_processes_rates_and_iterations_are_barriers() -> None
         assert after.files_per_sec > 1_200 / elapsed
 
 
-def test_a_sub_directory_lasts_an_iteration_and_a_group() -> None:
-    """The time hash: each process takes one directory per second of start, each in the next group."""
+def test_iterations_of_one_second_use_the_same_subdirectories() -> None:
+    """Each process takes the subdirectory of the second in which it starts, and each is in the next group."""
     machine = run_small(processes=4, files=50, loops=2, memory_mib=64)
     directories = only(machine.mounts).directories.values()
     groups = [directory.group.number for directory in directories]
@@ -66,21 +64,21 @@ def test_a_sub_directory_lasts_an_iteration_and_a_group() -> None:
 
 
 def test_round_robin_uses_all_directories() -> None:
-    """-N 10 with -D 5: ten files here, ten there."""
+    """A process with -N 10 and -D 5 puts ten files into each of its five subdirectories in turn."""
     changes = {"workload.subdirs": 5, "workload.per_subdir": 10}
     machine = run_small(processes=2, files=100, loops=1, memory_mib=64, changes=changes)
     assert len(only(machine.mounts).directories) == 2 * 5
 
 
-def test_overhead_is_the_program_s_own_time() -> None:
-    """App Overhead is summed over the processes, in us."""
+def test_app_overhead_is_the_own_time_of_the_program() -> None:
+    """App Overhead is the sum over all processes, in us."""
     machine = run_small(processes=2, files=100, loops=1, changes={"machine.processors.writer_scale": 1.0})
     assert only(machine.programs).iterations[0].app_overhead_us == 2 * 100 * 5
     assert only(machine.programs).user_ns == 2 * 100 * 3_600
 
 
-def test_a_file_that_was_closed_keeps_counts_only() -> None:
-    """Of 2 000 that were written back, not one in a hundred was still open."""
+def test_closed_files_keep_no_layout_after_writeback() -> None:
+    """Fewer than 20 of 2 000 files have a layout at the end; all others are closed and written back."""
     machine = run_small(processes=2, files=500, loops=2, memory_mib=4)
     assert machine.cache.written > 1_000
     assert len(only(machine.mounts).filesystem.layouts()) < 20

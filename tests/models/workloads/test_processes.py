@@ -1,4 +1,4 @@
-"""A pace that is steady: what is left is reckoned, and no file is done twice or not at all."""
+"""The pace of a program: once it is steady, the time of the remaining files is reckoned."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import pytest
 
 from wbsim.models.workloads.processes import FEWEST, WINDOW, Pace
 
-# Their clock is the test's own.
+# The tests replace the clock of the environment.
 pytestmark = pytest.mark.source
 
 
 def counted(total: int, room: int | None = None) -> tuple[int, Pace]:
-    """How many files of *total* were done, each in 10 ns, 3 of them in the kernel; memory has *room* for so
-    many more inodes when the pace is steady, one for each file, or is full.
+    """Return the number of files that were done of *total*, and the pace.
+
+    A file takes 10 ns, 3 of them in the kernel, and adds an inode.  When the pace is steady, memory has room
+    for *room* more inodes; without *room* memory is full.
     """
     env: Any = SimpleNamespace(now=0)
     inodes: Any = SimpleNamespace(cached=0, reclaiming=room is None, room_left=room or 0)
@@ -36,16 +38,19 @@ def counted(total: int, room: int | None = None) -> tuple[int, Pace]:
 
 
 @pytest.mark.parametrize("more", [1, 5, 1_000_000])
-def test_what_is_left_is_reckoned_at_the_pace_that_was(more: int) -> None:
-    """After seventeen windows; with their wall and system time."""
+def test_remaining_files_are_reckoned_at_the_steady_pace(more: int) -> None:
+    """After seventeen windows the wall time and the system time of the other files are reckoned."""
     windows = (FEWEST + 1) * WINDOW
     done, pace = counted(windows + more)
     assert done == windows
     assert pace.reckoned == (more, 10 * more, 3 * more)
 
 
-def test_until_memory_is_full_a_part_is_reckoned() -> None:
-    """Then it goes on, for seventeen windows more, and the rest is reckoned at the pace of these."""
+def test_full_memory_ends_the_first_reckoned_part() -> None:
+    """The files that fill memory are reckoned first.
+
+    The program then runs for seventeen more windows, and their pace is that of the other files.
+    """
     windows = (FEWEST + 1) * WINDOW
     done, pace = counted(3 * windows, room=10_000)
     assert done == 2 * windows

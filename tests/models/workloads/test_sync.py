@@ -1,4 +1,4 @@
-"""sync and sync -f as programs: how many, of what, and when again."""
+"""sync and sync -f as programs: their processes, their filesystems, and their interval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wbsim.sim.engine import Environment, Steps
 
 
 class Stage:
-    """Two mounts; a sync takes *sync_ns*, a syncfs 5."""
+    """Two mounts on which sync(2) takes *sync_ns* and syncfs(2) takes 5 ns."""
 
     def __init__(self, sync_ns: int) -> None:
         self.env = Environment()
@@ -34,7 +34,7 @@ class Stage:
         self.log.append((self.env.now, mount))
 
     def run(self, until_ns: int = 1_000, **fields: Any) -> list[int]:
-        """When all processes were done, each time."""
+        """Return the times at which all processes of an iteration were done."""
 
         def thread(name: str) -> Any:
             return SimpleNamespace(task=self.env.task(name), spent=Spent())
@@ -56,8 +56,8 @@ class Stage:
         return ends
 
 
-def test_processes_are_forked_one_after_another_and_sync_at_once() -> None:
-    """Three of them, 10 apart; the program is done when all are."""
+def test_forked_syncs_run_at_the_same_time() -> None:
+    """Three processes start 10 ns apart, and the program is done when all of them are."""
     stage = Stage(30)
     assert stage.run(times=3) == [160]
     assert stage.log == [(140, "process 0"), (150, "process 1"), (160, "process 2")]
@@ -67,19 +67,19 @@ def test_processes_are_forked_one_after_another_and_sync_at_once() -> None:
     ("sync_ns", "ends"),
     [(30, [140, 340, 540, 740, 940]), (190, [300, 500, 700, 900]), (290, [400, 700, 1_000])],
 )
-def test_they_begin_again_so_long_after_they_last_began_or_at_once(sync_ns: int, ends: list[int]) -> None:
-    """Every 200: a sync of 30 or 190 has ended by then, one of 290 has not."""
+def test_syncs_begin_every_interval_or_after_a_late_end(sync_ns: int, ends: list[int]) -> None:
+    """The interval is 200 ns.  Syncs of 30 and 190 ns end within the interval, and one of 290 ns does not."""
     assert Stage(sync_ns).run(until_ns=1_000, every=200) == ends
 
 
 def test_each_filesystem_is_synced_once() -> None:
-    """Two of the three paths lie on one."""
+    """Two of the three paths are on one filesystem."""
     stage = Stage(30)
     assert stage.run(directories=("/a", "/b", "/a/x")) == [120]
     assert stage.log == [(115, "mount /a"), (120, "mount /b")]
 
 
-def test_what_the_command_says() -> None:
-    """The paths of sync -f; none of sync."""
+def test_only_sync_f_takes_paths() -> None:
+    """sync without -f has no directories."""
     assert parse_command("sync") == {"kind": "sync", "directories": []}
     assert parse_command("sync -f /a /b") == {"kind": "sync", "directories": ["/a", "/b"]}

@@ -1,4 +1,4 @@
-"""find, rm and bulkstat: what their command lines mean, and how they share out the files."""
+"""find, rm and bulkstat: their command lines, and how they divide the files among processes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from wbsim.models.workloads.rm import parse_command as rm
         (bulkstat, "xfs_io -c 'bulkstat -a 3' /a", ["/a"]),
     ],
 )
-def test_command_lines(read: Any, line: str, directories: list[str]) -> None:
-    """As the tools read them."""
+def test_command_line_gives_the_directories(read: Any, line: str, directories: list[str]) -> None:
+    """The tools themselves read the lines like this."""
     assert read(line)["directories"] == directories
 
 
@@ -46,14 +46,14 @@ def test_command_lines(read: Any, line: str, directories: list[str]) -> None:
         (bulkstat, "xfs_io /a", "required"),
     ],
 )
-def test_refused_command_lines(read: Any, line: str, says: str) -> None:
-    """Each says what to write instead, or what was not understood."""
+def test_unsupported_command_line_is_refused(read: Any, line: str, says: str) -> None:
+    """The error gives a supported line or the option that was not understood."""
     with pytest.raises(CommandError, match=says):
         read(line)
 
 
 def text(program: str, **given: Any) -> str:
-    """A configuration with that program."""
+    """Return a configuration that runs *program*."""
     known = {
         "kernel": "3.11-mmotm",
         "filesystem": "v13-xfs",
@@ -77,15 +77,15 @@ def text(program: str, **given: Any) -> str:
          "give -s 0"),
     ],
 )  # fmt: skip
-def test_what_cannot_be(program: str, given: dict[str, Any], says: str) -> None:
-    """Refused before anything runs."""
+def test_impossible_configuration_is_refused(program: str, given: dict[str, Any], says: str) -> None:
+    """The error comes before a simulation begins."""
     with pytest.raises(BadInput, match=says):
         parse(text(program.format(times=2) if "{times}" in program else program, **given), "x.toml")
 
 
 @pytest.mark.parametrize("times", [1, 2, 7])
-def test_processes_share_all_files_out(times: int) -> None:
-    """900 files among so many: each is done once, and who is alone takes as much longer."""
+def test_processes_divide_all_files_among_them(times: int) -> None:
+    """*times* processes read each of 900 files once, and fewer processes take proportionally longer."""
     (case,) = parse(text(FIND.format(times=times)), "x.toml").cases
     outcome = run_case(case, 1)
     assert outcome.programs["p"].files == 900
@@ -94,15 +94,17 @@ def test_processes_share_all_files_out(times: int) -> None:
 
 
 def outcome_of(variant: str, *overrides: str) -> Any:
-    """One of V13's operations on 4 million files."""
+    """Return the outcome of an operation of report V13, the *variant*, on 400 000 files."""
     changes = ["mounts.scratch.files=400000", *overrides]
     return run_case(load(config_path("inodes.toml"), changes, variant).cases[0], 1)
 
 
 @pytest.mark.long
-def test_what_is_reckoned_is_what_a_whole_run_takes() -> None:
-    """Of 400 000 files two thirds are reckoned.  The whole run's time differs by less than the processes take
-    to begin, one after another: as they end, those that are left wait less for each other.
+def test_reckoned_run_takes_as_long_as_a_complete_run() -> None:
+    """More than half of 400 000 files are reckoned.
+
+    The wall times differ by less than the time in which the processes start, one after another.  When the
+    first processes end, the others contend less.
     """
     reckoned = outcome_of("bulkstat").programs["read"]
     whole = outcome_of("bulkstat", "programs.read.until_steady=false").programs["read"]
