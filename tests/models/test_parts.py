@@ -1,4 +1,4 @@
-"""The parts of components: under whose name they are, and with which times they are made."""
+"""The parts of components: their names, their ranks and their times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wbsim.sim.streams import Streams
 from wbsim.sim.sync import HandOff, LockStat, RwSemaphoreRules, SpinLock
 
 Made = list[tuple[str, object, object]]
-"""The name of each thread and spinlock that was made, and two arguments."""
+"""The name of each thread and spinlock that was made, and two of its arguments."""
 OWN, NEAR, FAR, MUTEX, WAKE = 1, 20, 300, 4_000, 50_000
 HAND_OFF = HandOff(NEAR, FAR, node_cpus=2)
 
@@ -27,7 +27,7 @@ def made() -> Made:
 
 @pytest.fixture
 def supply(made: Made) -> Supply:
-    """A supply with a different number for each time."""
+    """Return a supply with a different number for each time."""
     layer = BlockLayer()
 
     def thread(name: str, seated: bool) -> Thread:
@@ -57,7 +57,7 @@ def test_parts_without_an_owner_have_plain_names(supply: Supply, made: Made) -> 
 
 
 def test_spin_locks_and_lines_have_the_rank_of_their_owner(supply: Supply, made: Made) -> None:
-    """The queue of a line that has no lock in the kernel takes no time itself."""
+    """A line without a lock in the kernel has a hand-off of 0 ns."""
     parts = Parts(supply, urgent=URGENT - 1).of("sda")
     parts.spin_lock("queue_lock"), parts.line("head")
     assert made == [("sda/queue_lock", HAND_OFF, URGENT - 1), ("sda/head", HandOff(0, 0), URGENT - 1)]
@@ -73,21 +73,22 @@ def test_lines_from_another_node_take_longer(supply: Supply) -> None:
         assert took[1:] == [OWN, NEAR, FAR]
 
 
-def test_all_locks_but_those_of_a_class_are_counted_alone(supply: Supply) -> None:
-    """The machine counts semaphores by their class."""
+def test_rw_semaphores_are_counted_only_by_their_class(supply: Supply) -> None:
+    """Each spinlock, line and mutex is counted alone."""
     parts = Parts(supply).of("mnt")
     parts.spin_lock("s"), parts.line("l"), parts.mutex("m"), parts.rw_semaphore("ILOCK")
     parts.count_lock("ILOCK", lambda: (LockStat(), 0))
     assert [lock.name for lock in supply.locks] == ["mnt/s", "mnt/l", "mnt/m", "mnt/ILOCK"]
 
 
-def test_times_of_lines_are_the_processor_s_own_and_the_farthest(supply: Supply) -> None:
+def test_parts_give_the_times_of_lines_and_wake_ups(supply: Supply) -> None:
+    """`line_ns` is the time of the processor's own line and that of the farthest line."""
     parts = Parts(supply)
     assert (parts.line_ns, parts.wake_ns, parts.hand_off) == ((OWN, FAR), WAKE, HAND_OFF)
 
 
-def test_random_numbers_belong_to_the_name_of_the_owner(supply: Supply) -> None:
-    """Each kind is the stream of that name; path times vary by the machine's *cv*."""
+def test_random_streams_are_named_after_the_owner(supply: Supply) -> None:
+    """Every kind of draw uses the stream of the name; times of paths vary by the machine's *cv*."""
     parts, streams = Parts(replace(supply, streams=Streams(5))).of("dd"), Streams(5)
     assert parts.variation("a").next() == streams.service_times("dd/a", 0.3).next()
     assert parts.variations("b")(3).tolist() == streams.service_time_arrays("dd/b", 0.3)(3).tolist()
