@@ -1,4 +1,4 @@
-"""Bios through plugs, pool, elevator and driver, step by step: none is lost or done twice."""
+"""Bios pass through plugs, pool, elevator and driver, and each bio completes exactly once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ THREADS = st.integers(0, 2)
 
 
 class Submitter:
-    """A thread that does what it is told, one thing after another."""
+    """A thread that carries out ``orders`` one after another."""
 
     def __init__(self, layer: BlockLayer, number: int) -> None:
         self.layer = layer
@@ -31,7 +31,7 @@ class Submitter:
         layer.env.start(self.thread.task, self._run())
 
     def tell(self, order: Any) -> None:
-        """Do *order* (a bio, "plug", "unplug" or "sleep") after what it was told before."""
+        """Append *order*: a bio, "plug", "unplug" or "sleep"."""
         self.orders.append(order)
         if self.idle:
             self.idle = False
@@ -56,7 +56,7 @@ class Submitter:
 
 
 class Block(RuleBasedStateMachine):
-    """Beside the layer: a list of what was submitted, and one of what has ended."""
+    """A block layer, compared with a list of the submitted bios."""
 
     @initialize(
         era=st.sampled_from(list(PLUG_RULES)),
@@ -89,7 +89,7 @@ class Block(RuleBasedStateMachine):
 
     @rule(thread=THREADS, stream=st.integers(0, 3), back=st.booleans(), nomerge=st.integers(0, 9))
     def submit(self, thread: int, stream: int, back: bool, nomerge: int) -> None:
-        """The next bio of a stream, behind its last one or in front of its first."""
+        """Submit the next bio of *stream*, behind its last bio or in front of its first."""
         own = [bio.start_sector for bio in self.submitted if bio.start_sector // 100_000 == stream]
         middle = 100_000 * stream + 50_000
         start = (max(own, default=middle - 8) + 8) if back else (min(own, default=middle) - 8)
@@ -104,7 +104,7 @@ class Block(RuleBasedStateMachine):
 
     @rule(ns=st.sampled_from([0, 200, 3_000, LATENCY_NS, 10 * LATENCY_NS]))
     def let_pass(self, ns: int) -> None:
-        """Then all laws hold, and each ended bio was in a request that the device had for its time."""
+        """Let *ns* pass.  Then all laws hold, and the device had each completed request for its latency."""
         run_for(self.layer.env, ns)
         self.check()
 
@@ -129,7 +129,7 @@ class Block(RuleBasedStateMachine):
     @precondition(lambda self: getattr(self, "threads", None))
     @rule()
     def drain(self) -> None:
-        """All plugs are finished, and time enough passes: all has ended, and every bio had one fate."""
+        """Finish all plugs and let 1 s pass: every bio has completed, and had one fate."""
         for thread in self.threads:
             thread.tell("unplug")
         run_for(self.layer.env, 10**9)

@@ -19,25 +19,25 @@ RULES = PLUG_RULES["6.17"]
 
 
 def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimits:
-    """Queue limits with 64 KiB segments."""
+    """Return queue limits with 64 KiB segments."""
     return QueueLimits(
         max_sectors_bytes=kib * KIB, max_segments=segments, max_segment_bytes=64 * KIB, nomerges=nomerges
     )
 
 
 def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
-    """An empty elevator."""
+    """Return an empty elevator."""
     return Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), bounds_of(of or limits(), RULES))
 
 
 def drain(of: Elevator) -> list[Request]:
-    """All requests, in dispatch order."""
+    """Take all requests, in dispatch order."""
     return [of.next() for _ in range(len(of.waiting))]
 
 
 @pytest.mark.parametrize(("scheduler", "front"), [("noop", Merge.NEW), ("deadline", Merge.FRONT)])
-def test_only_a_sorting_scheduler_finds_who_starts_at_a_sector(scheduler: str, front: Merge) -> None:
-    """noop has a hash of ends alone; in front it merges only with what merged last."""
+def test_only_a_sorting_scheduler_finds_requests_by_their_start(scheduler: str, front: Merge) -> None:
+    """noop hashes only the ends of requests, so it front-merges only into the request that merged last."""
     of = elevator(scheduler)
     of.insert(Request(Bio(400, 8)))
     of.insert(Request(Bio(800, 8)))
@@ -51,7 +51,7 @@ def test_only_a_sorting_scheduler_finds_who_starts_at_a_sector(scheduler: str, f
     ("nomerges", "last", "other"), [(0, Merge.BACK, Merge.BACK), (1, Merge.BACK, Merge.NEW)]
 )
 def test_nomerges_1_leaves_the_one_hit_merge(nomerges: int, last: Merge, other: Merge) -> None:
-    """Only the request that merged last is tried; with 2 none is."""
+    """The elevator tries only the request that merged last if nomerges is 1."""
     of = elevator("deadline", limits(nomerges=nomerges))
     of.insert(Request(Bio(400, 8)))
     of.insert(Request(Bio(800, 8)))
@@ -59,9 +59,11 @@ def test_nomerges_1_leaves_the_one_hit_merge(nomerges: int, last: Merge, other: 
     assert of.attempt_merge(Bio(808, 8)) is other
 
 
-def test_a_refusal_leaves_what_merged_last_alone() -> None:
-    """The full request at 800 refuses a bio for its size, and gets NOMERGE; the one at 400 merged last, and
-    noop has it grow in front still.
+def test_refused_bio_does_not_change_the_request_that_merged_last() -> None:
+    """A request that refuses a bio for its size does not change the request that merged last.
+
+    * The full request at 800 refuses the bio and becomes NOMERGE.
+    * The request at 400 still is the one that merged last, so noop front-merges a bio into it.
     """
     of = elevator("noop", limits(64, 16))
     of.insert(Request(Bio(400, 8)))
@@ -70,8 +72,8 @@ def test_a_refusal_leaves_what_merged_last_alone() -> None:
     assert of.attempt_merge(Bio(392, 8)) is Merge.FRONT
 
 
-def test_a_gap_that_closes_joins_its_neighbours() -> None:
-    """attempt_back_merge: the bio between two waiting requests leaves one."""
+def test_bio_that_closes_a_gap_joins_both_neighbours() -> None:
+    """attempt_back_merge: a bio between two waiting requests joins both into one request."""
     of = elevator("deadline")
     for start in (0, 16):
         of.insert(Request(Bio(start, 8)))
@@ -79,8 +81,8 @@ def test_a_gap_that_closes_joins_its_neighbours() -> None:
     assert [(r.start_sector, r.end_sector) for r in drain(of)] == [(0, 24)]
 
 
-def test_a_software_queue_tries_its_newest_eight() -> None:
-    """The ninth newest is out of reach; a refusal for size ends the walk."""
+def test_software_queue_tries_its_newest_eight_requests() -> None:
+    """A software queue does not try its ninth newest request; a refusal for size ends the walk."""
     of = SoftwareQueue(bounds_of(limits(64, 16), RULES))
     for start in range(0, 9_000, 1_000):
         of.insert(Request(Bio(start, 8)))
@@ -90,8 +92,8 @@ def test_a_software_queue_tries_its_newest_eight() -> None:
     assert of.attempt_merge(Bio(20_128, 8)) is Merge.NEW
 
 
-def test_insertion_appends_whole_requests() -> None:
-    """Sort-merge insertion: a flushed request joins the waiting one that it follows."""
+def test_inserted_request_joins_the_request_that_ends_at_its_start() -> None:
+    """Sort-merge insertion: a flushed request joins the waiting request that ends where it starts."""
     of = elevator("noop")
     assert of.insert(Request(Bio(0, 8)))
     assert not of.insert(Request(Bio(8, 8)))
@@ -106,9 +108,13 @@ def test_insertion_appends_whole_requests() -> None:
         (2, {0: 8, 8: 16, 16: 24, 400: 408, 408: 416}),
     ],
 )
-def test_an_insertion_that_closes_a_gap(nomerges: int, ends: dict[int, int]) -> None:
-    """What came behind its follower was joined to nothing; the next one that follows has that looked at
-    again. With nomerges 1 only the request that merged last is tried; with 2 none is.
+def test_inserted_request_joins_its_predecessors(nomerges: int, ends: dict[int, int]) -> None:
+    """An insertion that closes a gap joins the inserted request with all its predecessors.
+
+    * 400, 8, 0, 16 and 408 are inserted, in this order.
+    * 0 joins no request, because insertion looks only for a request that ends where the new one starts.
+    * 16 joins 8, and then this request joins 0.
+    * With nomerges 1 only the request that merged last (400) is tried; with 2 no request is.
     """
     of = elevator("deadline", limits(nomerges=nomerges))
     for start in (400, 8, 0, 16, 408):
@@ -120,8 +126,8 @@ def test_an_insertion_that_closes_a_gap(nomerges: int, ends: dict[int, int]) -> 
     starts=st.lists(st.integers(0, 60), min_size=1, max_size=60, unique=True),
     scheduler=st.sampled_from(["noop", "deadline"]),
 )
-def test_the_elevator_loses_nothing(starts: list[int], scheduler: str) -> None:
-    """Bios merged, requests inserted and dispatched in between: every sector leaves once."""
+def test_elevator_dispatches_each_sector_once(starts: list[int], scheduler: str) -> None:
+    """Every sector is dispatched once, in any mix of merges, insertions and dispatches."""
     of = elevator(scheduler, limits(32, 16))
     left: list[Request] = []
     for n, start in enumerate(starts):
@@ -136,7 +142,7 @@ def test_the_elevator_loses_nothing(starts: list[int], scheduler: str) -> None:
 
 
 def test_deadline_sweeps_and_noop_does_not() -> None:
-    """Dispatch order: by sector from the oldest on, wrapping, against arrival."""
+    """deadline dispatches by sector from the oldest request on and wraps; noop in order of arrival."""
     starts = [500, 900, 100, 700]
     for scheduler, expected in (("noop", starts), ("deadline", [500, 700, 900, 100])):
         of = elevator(scheduler)
@@ -147,9 +153,10 @@ def test_deadline_sweeps_and_noop_does_not() -> None:
 
 @pytest.mark.parametrize(("first", "then"), [(False, False), (True, True), (True, False), (False, True)])
 @ERAS
-def test_metadata_joins_no_data_where_the_era_keeps_them_apart(era: str, first: bool, then: bool) -> None:
-    """REQ_META on both or on neither, from 5.18 on: in a plug, an elevator, a software queue and between
-    requests, in front and behind; a refusal sets no NOMERGE.
+def test_metadata_and_data_never_merge_from_5_18_on(era: str, first: bool, then: bool) -> None:
+    """From 5.18 on a merge needs REQ_META on both sides or on neither; the refusal does not set NOMERGE.
+
+    The rule holds in a plug, an elevator and a software queue, for two requests, at the front and the back.
     """
     rules = PLUG_RULES[era]
     bounds, joins = bounds_of(limits(), rules), first == then or not rules.meta_apart
@@ -172,8 +179,8 @@ def test_metadata_joins_no_data_where_the_era_keeps_them_apart(era: str, first: 
     assert try_join(Request(Bio(0, 8, meta=first)), Request(Bio(8, 8, meta=then)), bounds) == joins
 
 
-def test_a_request_that_may_not_merge_does_not_end_the_search() -> None:
-    """The newest touches and is NOMERGE; the one before it takes the bio."""
+def test_software_queue_passes_over_a_nomerge_request() -> None:
+    """The newest request is adjacent to the bio but NOMERGE, so the bio joins the request before it."""
     of = SoftwareQueue(bounds_of(limits(64, 16), RULES))
     of.insert(Request(Bio(16, 8)))
     apart = Request(Bio(0, 8))

@@ -1,4 +1,4 @@
-"""The elevator against a list that is searched from end to end, step by step."""
+"""The elevator, compared after each step with a list that is searched from end to end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_SECTORS = 32
 
 
 def limits(nomerges: int = 0) -> QueueLimits:
-    """16 KiB and four segments a request."""
+    """Return queue limits of 16 KiB and four segments a request."""
     return QueueLimits(
         max_sectors_bytes=16 * KIB, max_segments=4, max_segment_bytes=64 * KIB, nomerges=nomerges
     )
@@ -29,10 +29,10 @@ BOUNDS = bounds_of(limits(), PLUG_RULES["6.17"])
 
 
 class Sweep(RuleBasedStateMachine):
-    """Any scheduler with batches of one to four: who is tried, and who goes next, by looking at all.
+    """An elevator with any scheduler and batches of one to four, next to a list of the waiting requests.
 
-    Beside the elevator, the same bios in requests of their own, in a list in the order of their coming.
-    Whether two may be one is asked of the rule of merging itself, which has its own tests.
+    The list holds copies of the requests in order of arrival, and every search walks the complete list.
+    `try_merge` and `try_join`, which have tests elsewhere, decide whether two requests may merge.
     """
 
     @initialize(
@@ -51,7 +51,7 @@ class Sweep(RuleBasedStateMachine):
             nomerges,
         )
         self.arrived: list[Request] = []
-        self.hashed: set[int] = set()  # by id: requests that may be found by their end
+        self.hashed: set[int] = set()  # the ids of the requests in the hash of ends
         self.last: Request | None = None  # q->last_merge
         self.head = self.left = self.joined = 0
         self.sectors: set[int] = set()
@@ -61,7 +61,7 @@ class Sweep(RuleBasedStateMachine):
         discard=st.integers(0, 9),
     )  # fmt: skip
     def submit(self, place: int, nomerge: int, sync: bool, meta: int, discard: int) -> None:
-        """A bio of eight sectors that nobody has."""
+        """Submit a bio of eight sectors, unless a waiting request has these sectors."""
         if place in self.sectors:
             return
         self.sectors.add(place)
@@ -77,16 +77,16 @@ class Sweep(RuleBasedStateMachine):
             assert self.of.insert(Request(bio())) == self.plain_insert(Request(bio()))
 
     def leaves(self, request: Request) -> None:
-        """It waits no longer; its id may be another one's next."""
+        """Forget *request*, which no longer waits; Python may use its id again."""
         self.arrived.remove(request)
         self.hashed.discard(id(request))
 
     def touching(self, name: str, sector: int) -> Request | None:
-        """Who of those that wait ends or starts there."""
+        """Return the oldest waiting request whose attribute *name* is *sector*."""
         return next((of for of in self.arrived if getattr(of, name) == sector), None)
 
     def plain_merge(self, bio: Bio) -> Merge:
-        """elv_merge, and what follows it."""
+        """elv_merge, and the merge of a request that has grown with its neighbours."""
         if not self.arrived or self.nomerges == 2:
             return Merge.NEW
         last = self.last
@@ -101,7 +101,7 @@ class Sweep(RuleBasedStateMachine):
         return Merge.NEW if after is None else self.grown(after, bio)
 
     def grown(self, request: Request, bio: Bio) -> Merge:
-        """*request* with the bio, and its neighbour with it, where a scheduler knows neighbours."""
+        """Add *bio* to *request*; a scheduler that sorts then joins *request* with its neighbours."""
         merge = try_merge(request, bio, self.bounds)
         if merge is Merge.NEW:
             if request.nomerge and self.last is request:
@@ -118,7 +118,7 @@ class Sweep(RuleBasedStateMachine):
         return merge
 
     def joins(self, request: Request, follower: Request) -> bool:
-        """*follower*, which waits, becomes a part of *request*."""
+        """Append the waiting *follower* to *request*; return whether they joined."""
         if not try_join(request, follower, self.bounds):
             return False
         self.leaves(follower)
@@ -128,7 +128,7 @@ class Sweep(RuleBasedStateMachine):
         return True
 
     def joins_predecessors(self, request: Request) -> None:
-        """One after the other."""
+        """Join *request* with the request that ends where it starts, and so on."""
         while True:
             before = self.touching("end_sector", request.start_sector)
             if before is None or id(before) not in self.hashed or not self.joins(before, request):
@@ -136,7 +136,7 @@ class Sweep(RuleBasedStateMachine):
             request = before
 
     def plain_insert(self, request: Request) -> bool:
-        """elv_attempt_insert_merge; whether it waits by itself."""
+        """elv_attempt_insert_merge: return whether *request* was added and not joined with another."""
         if self.arrived and self.nomerges < 2:
             places = [self.last]
             if not self.nomerges:
@@ -158,8 +158,12 @@ class Sweep(RuleBasedStateMachine):
 
     @rule()
     def dispatch(self) -> None:
-        """noop: who came first. deadline: the next by sector from the head on, or the lowest; each batch
-        begins with who came first. CFQ: the first synchronous one, else as a sweep without batches.
+        """Dispatch the next request.
+
+        * noop: the oldest request.
+        * deadline: the next sector from the head on, else the lowest sector.  A batch begins with the oldest
+          request.
+        * CFQ: the oldest synchronous request, else like deadline, but without batches.
         """
         if not self.arrived:
             return
@@ -183,7 +187,7 @@ class Sweep(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 30))
     def look(self, place: int) -> None:
-        """Whom a bio there would be tried against."""
+        """Compare the requests that a bio at *place* would be tried against."""
         found = [self.touching("end_sector", 8 * place), self.touching("start_sector", 8 * place + 8)]
         if found[0] is not None and id(found[0]) not in self.hashed:
             found[0] = None
@@ -194,7 +198,10 @@ class Sweep(RuleBasedStateMachine):
 
     @invariant()
     def both_are_the_same(self) -> None:
-        """Who waits, in the order of coming; each sector once, within the limits; nobody is put twice."""
+        """Both hold the same requests in the same order, and each sector once.
+
+        Requests stay within the limits, and each joined request is put once.
+        """
         assert [facts(request) for request in self.of.waiting] == [facts(of) for of in self.arrived]
         held = [bio.start_sector // 8 for request in self.of.waiting for bio in request.bios]
         assert sorted(held) == sorted(self.sectors)
@@ -204,7 +211,7 @@ class Sweep(RuleBasedStateMachine):
 
 
 def facts(request: Request) -> tuple[Any, ...]:
-    """All that is known of it."""
+    """Return the compared attributes of *request*."""
     return (
         request.start_sector, request.end_sector, request.segments, request.merges, request.nomerge,
         request.sync, [bio.start_sector for bio in request.bios],
@@ -216,8 +223,15 @@ TestSweep: Any = Sweep.TestCase
 
 
 def test_a_batch_begins_with_the_oldest() -> None:
-    """Of 500, 900, 100, 700, 300 in batches of two: from the oldest on, 500 and 700; then from 900 and round
-    to the lowest, 100; then 300. With one request left, a new batch begins.
+    """A batch of deadline begins with the oldest request and sweeps upwards; batches have two requests here.
+
+    500, 900, 100, 700 and 300 wait, in this order:
+
+    * first batch: 500 (the oldest) and 700
+    * second batch: 900 (the oldest), then the sweep wraps to 100
+    * third batch: 300; the elevator is empty, so the batch ends
+
+    50, 900 and 20 come: the next batch is 50 and 900, then follows 20.
     """
     of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=2), BOUNDS)
     for start in (500, 900, 100, 700, 300):

@@ -1,4 +1,4 @@
-"""The merge logic of every era: laws, bounds, and equality with a literal walk of the list."""
+"""The merge rules of every era: laws, bounds, and comparison with a literal walk of the list."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from wbsim.sim.units import KIB
 
 ERAS = st.sampled_from(list(PLUG_RULES))
 THOROUGH = settings(max_examples=100)
-"""Over all eras together."""
+"""Settings of tests that draw an era: 100 examples for all eras together."""
 
 
 def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimits:
-    """Queue limits with 64 KiB segments."""
+    """Return queue limits with 64 KiB segments."""
     return QueueLimits(
         max_sectors_bytes=kib * KIB, max_segments=segments, max_segment_bytes=64 * KIB, nomerges=nomerges
     )
@@ -55,7 +55,7 @@ class Listed:
 
 @dataclass
 class Literal:
-    """The plug as a list that is walked; newest last."""
+    """The plug as a list with the newest request last; every search walks the list."""
 
     rules: PlugRules
     of: QueueLimits
@@ -137,7 +137,7 @@ QUEUES = ("sda", "sdb")
 
 @st.composite
 def bio_streams(draw: st.DrawFn) -> list[Bio]:
-    """Interleaved sequential streams, forwards and backwards, on two queues, with barriers among them."""
+    """Draw interleaved sequential streams, forwards and backwards, on two queues; some bios are barriers."""
     heads = {i: 100_000 * i for i in range(draw(st.integers(1, 40)))}
     bios = []
     for _ in range(draw(st.integers(1, 120))):
@@ -158,7 +158,7 @@ def bio_streams(draw: st.DrawFn) -> list[Bio]:
 
 
 def shape(batches: Sequence[Sequence[Request]]) -> list[list[tuple[int, int, int]]]:
-    """Batches as plain numbers: start, end, bios."""
+    """Return start, end and number of bios of each request."""
     return [[(r.start_sector, r.end_sector, len(r.bios)) for r in batch] for batch in batches]
 
 
@@ -168,8 +168,8 @@ def shape(batches: Sequence[Sequence[Request]]) -> list[list[tuple[int, int, int
     bios=bio_streams(),
     of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)]),
 )
-def test_decisions_equal_a_literal_walk(era: str, bios: list[Bio], of: QueueLimits) -> None:
-    """Every merge, every full flush and every batch is what walking the list gives."""
+def test_plug_decisions_match_a_literal_walk(era: str, bios: list[Bio], of: QueueLimits) -> None:
+    """Every merge, every full flush and every batch equals the result of a walk over the list."""
     rules = PLUG_RULES[era]
     literal = Literal(rules, of)
     expected = [literal.submit(bio) for bio in bios]
@@ -182,7 +182,7 @@ def test_decisions_equal_a_literal_walk(era: str, bios: list[Bio], of: QueueLimi
 @THOROUGH
 @given(era=ERAS, bios=bio_streams())
 def test_no_sector_is_lost_invented_or_reordered(era: str, bios: list[Bio]) -> None:
-    """The requests hold the submitted bios, each once and in place; limits hold; a barrier stays alone."""
+    """Requests hold each submitted bio once and in place, stay within the limits, and keep barriers apart."""
     of = limits(256, 40)
     _, batches = plug_decisions(bios, PLUG_RULES[era], of)
     requests = [request for batch in batches for request in batch]
@@ -201,8 +201,8 @@ def test_no_sector_is_lost_invented_or_reordered(era: str, bios: list[Bio]) -> N
 
 @THOROUGH
 @given(era=ERAS, bios=bio_streams())
-def test_less_merging_never_makes_fewer_requests(era: str, bios: list[Bio]) -> None:
-    """nomerges 2 makes one request a bio, the most there can be."""
+def test_merging_never_makes_more_requests_than_bios(era: str, bios: list[Bio]) -> None:
+    """Each bio is a request if nomerges is 2; merging gives at most as many requests."""
     _, batches = plug_decisions(bios, PLUG_RULES[era], limits(nomerges=2))
     assert sum(map(len, batches)) == len(bios)
     _, merged = plug_decisions(bios, PLUG_RULES[era], limits())
@@ -213,22 +213,22 @@ def test_less_merging_never_makes_fewer_requests(era: str, bios: list[Bio]) -> N
     ("era", "held"), [(era, rules.max_requests) for era, rules in PLUG_RULES.items() if rules.max_requests]
 )
 def test_a_plug_holds_exactly_its_limit(era: str, held: int) -> None:
-    """The request that finds the plug full flushes it; the one before does not."""
+    """The request after the limit flushes the plug; the request at the limit does not."""
     bios = [Bio(1_000 * i, 8, queue="sda") for i in range(held + 1)]
     decisions, batches = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [decision.full_flush for decision in decisions] == [False] * held + [True]
     assert list(map(len, batches)) == [held, 1]
 
 
-def test_2_6_39_has_no_limit() -> None:
-    """Its plug grows until a sleep or the end."""
+def test_plug_of_2_6_39_has_no_limit() -> None:
+    """The plug of 2.6.39 grows until a sleep or finish_plug."""
     _, batches = plug_decisions([Bio(1_000 * i, 8) for i in range(500)], PLUG_RULES["2.6.39"], limits())
     assert list(map(len, batches)) == [500]
 
 
 @pytest.mark.parametrize("era", [era for era, rules in PLUG_RULES.items() if rules.max_requests_mixed])
 def test_a_plug_of_several_queues_holds_more(era: str) -> None:
-    """32 requests of one queue, 64 as soon as a second queue is among them."""
+    """A plug holds 32 requests of one queue, or 64 requests of several queues."""
     bios = [Bio(1_000 * i, 8, queue="sda" if i % 2 else "sdb") for i in range(65)]
     decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [i for i, decision in enumerate(decisions) if decision.full_flush] == [64]
@@ -242,10 +242,10 @@ def test_a_plug_of_several_queues_holds_more(era: str) -> None:
         ("6.17", (124, 128, 4), []), ("6.17", (128, 4, 4), [1]), ("6.14", (4, 128, 4), []),
     ],
 )  # fmt: skip
-def test_the_128_kib_rule_looks_at_the_right_request(
+def test_128_kib_rule_tests_newest_or_oldest_request_by_era(
     era: str, kib: tuple[int, ...], flushes: list[int]
 ) -> None:
-    """From 5.4 on a new request flushes a plug whose newest (later: oldest) request has 128 KiB."""
+    """From 5.4 on a new request flushes a plug whose newest request (6.14, 6.17: oldest) has 128 KiB."""
     bios = [Bio(100_000 * i, 2 * size) for i, size in enumerate(kib)]
     decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [i for i, decision in enumerate(decisions) if decision.full_flush] == flushes
@@ -255,22 +255,22 @@ def test_the_128_kib_rule_looks_at_the_right_request(
     ("of", "fits"), [(limits(512, 128), 128), (limits(512, 126), 126), (limits(64, 128), 16)]
 )
 def test_a_request_grows_to_the_limits_and_no_further(of: QueueLimits, fits: int) -> None:
-    """4 KiB pages: sectors or segments bind, whichever first."""
+    """A request of 4 KiB bios grows until it reaches the limit of sectors or of segments."""
     bios = [Bio(8 * i, 8) for i in range(fits + 1)]
     decisions, batches = plug_decisions(bios, PLUG_RULES["3.11"], of)
     assert [decision.merge for decision in decisions] == [Merge.NEW] + [Merge.BACK] * (fits - 1) + [Merge.NEW]
     assert [len(request.bios) for request in batches[0]] == [fits, 1]
 
 
-def test_interleaved_streams_merge_only_under_the_whole_list_walk() -> None:
-    """Eight streams in turn: eight requests in 3.11, none merged from 5.17 on."""
+def test_interleaved_streams_merge_only_if_all_requests_are_tried() -> None:
+    """Eight interleaved streams become eight requests in 3.11 and do not merge in 6.1."""
     bios = [Bio(100_000 * (i % 8) + 8 * (i // 8), 8) for i in range(64)]
     assert sum(map(len, plug_decisions(bios, PLUG_RULES["3.11"], limits())[1])) == 8
     assert sum(map(len, plug_decisions(bios, PLUG_RULES["6.1"], limits())[1])) == 64
 
 
-def test_a_flush_is_sorted_by_sector_from_3_10_on() -> None:
-    """3.1 issues in order of arrival, 5.17 in the reverse of it."""
+def test_order_of_a_plug_flush_depends_on_the_release() -> None:
+    """3.1 issues in order of arrival, 3.11 by sector, and 5.17 in the reverse order of arrival."""
     bios = [Bio(start, 8) for start in (3_000, 1_000, 2_000)]
     order = {
         era: [r.start_sector for r in plug_decisions(bios, PLUG_RULES[era], limits())[1][0]]
@@ -281,8 +281,8 @@ def test_a_flush_is_sorted_by_sector_from_3_10_on() -> None:
     assert order["5.17"] == [2_000, 1_000, 3_000]
 
 
-def test_a_plug_of_two_queues_has_another_order_above_a_number() -> None:
-    """5.10: of two requests as they came, of three queue by queue, the later ones first."""
+def test_5_10_sorts_requests_of_two_queues_above_two() -> None:
+    """5.10 issues two requests of two queues as they came, but sorts three by sector, queue by queue."""
     rules = PLUG_RULES["5.10"]
     assert list(issue_order(rules, [900, 100], [0, 1])) == [0, 1]
     assert list(issue_order(rules, [900, 100, 500], [0, 1, 0])) == [1, 2, 0]

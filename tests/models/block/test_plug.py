@@ -1,4 +1,4 @@
-"""A thread's plug: what joins what, and in which order it gives its requests away."""
+"""The plug of a thread: the merges in it, and the order in which it issues its requests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from wbsim.models.block.queue import Queue
 from wbsim.models.catalogue.kernels import PLUG_RULES
 
 
-def test_a_taken_request_is_gone() -> None:
-    """A plug gives each request once; then it holds none, and is not full."""
+def test_take_empties_the_plug() -> None:
+    """`Plug.take` empties the plug: a second call returns no request, and the plug is not full."""
     queue, plug = BlockLayer().queue, Plug(PLUG_RULES["3.11"])
     bio = Bio(80, 8, queue=queue)
     assert plug.attempt_merge(bio, queue.bounds) == NEW
@@ -30,10 +30,11 @@ def test_a_taken_request_is_gone() -> None:
     ("newest", "start", "fate"),
     [("own", 108, BACK), ("own", 8, NEW), ("other", 8, BACK), ("other", 108, NEW)],
 )
-def test_of_two_queues_the_newest_or_the_oldest_own_is_tried(newest: str, start: int, fate: Merge) -> None:
-    """In 6.17 the newest request of all is tried, or else the oldest of the bio's queue.
+def test_tail_rule_tries_newest_request_or_oldest_of_own_queue(newest: str, start: int, fate: Merge) -> None:
+    """6.17 tries the newest request if it is of the bio's queue, else the oldest request of this queue.
 
-    Of this queue 0 to 8 came first and 100 to 108 then; a request of another queue came before both or after.
+    The plug has requests 0 to 8 and 100 to 108 of this queue, in this order.  A request of another queue came
+    before both or after both.
     """
     queue, plug = BlockLayer().queue, Plug(PLUG_RULES["6.17"])
     bios = [Bio(0, 8, queue=queue), Bio(100, 8, queue=queue)]
@@ -44,7 +45,7 @@ def test_of_two_queues_the_newest_or_the_oldest_own_is_tried(newest: str, start:
 
 
 def test_requests_leave_queue_by_queue() -> None:
-    """Bios of two queues come in turn; the requests of each queue leave together, by sector."""
+    """Bios of two queues alternate; the plug issues the requests queue by queue, sorted by sector."""
     one, other, plug = BlockLayer().queue, BlockLayer().queue, Plug(PLUG_RULES["3.11"])
     for start, queue in ((800, one), (80, other), (400, one), (8, other)):
         plug.add(Request(Bio(start, 8, queue=queue)))

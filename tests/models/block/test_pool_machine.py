@@ -1,7 +1,7 @@
-"""Requests of a queue, and room for buffered writes, beside a plain reading: three tasks, both classes.
+"""The pool of requests and writeback throttling, compared with a literal reading.
 
-The reading is mechanisms.md 1.6, with get_request and freed_request of block/blk-core.c, and block/blk-wbt.c:
-one request is asked for and given back at a time.
+The sources of the reading are mechanisms.md 1.6, get_request and freed_request of block/blk-core.c, and
+block/blk-wbt.c.  The reading takes and frees one request at a time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ CLASSES = st.integers(0, 1)
 TIMES = st.sampled_from([1, 19 * MS, 20 * MS, 21 * MS, S])
 
 
-# Their clock is the test's own.
+# The tests set the clock themselves.
 pytestmark = pytest.mark.source
 
 
 class Woken:
-    """An environment whose clock the test moves, and which tells whom it was to wake."""
+    """An environment whose clock the test sets; ``names`` are the tasks that it was asked to wake."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -40,14 +40,14 @@ class Woken:
 
 
 class List:
-    """request_list of one class."""
+    """A request_list of one class."""
 
     def __init__(self, nr: int) -> None:
         self.nr = nr
         self.count = 0
         self.full = self.congested = False
         self.ends = 0  # how often congestion ended
-        self.batching: dict[str, list[int]] = {}  # requests that are left, until when
+        self.batching: dict[str, list[int]] = {}  # [requests left, end of the 20 ms]
         self.waiting: list[str] = []
 
     def get_request(self, name: str, now: int) -> bool:
@@ -72,7 +72,7 @@ class List:
         return True
 
     def freed_request(self) -> list[str]:
-        """Who is woken."""
+        """Free a request; return the names of the woken tasks."""
         self.count -= 1
         if self.congested and self.count < max(1, self.nr - self.nr // 8 - self.nr // 16 - 1):
             self.congested = False
@@ -100,7 +100,7 @@ class RequestLists(RuleBasedStateMachine):
 
     @rule(of=CLASSES, who=TASKS, times=st.sampled_from([1, 2, 35, 130]))
     def take(self, of: int, who: int, times: int) -> None:
-        """As often; who is refused sleeps in the end."""
+        """Take *times* requests for task *who*, which goes to sleep if it is refused."""
         task = self.tasks[who]
         for _ in range(times):
             given = self.lists[of].take(task)
@@ -113,7 +113,7 @@ class RequestLists(RuleBasedStateMachine):
 
     @rule(of=CLASSES, part=st.floats(0, 1))
     def free(self, of: int, part: float) -> None:
-        """One or several, one by one."""
+        """Free *part* of the taken requests, one by one."""
         for _ in range(max(1, int(part * self.plain[of].count))):
             if self.plain[of].count:
                 self.env.names.clear()
@@ -169,7 +169,7 @@ class Throttled(RuleBasedStateMachine):
 
     @rule(background=st.booleans(), requests=st.integers(1, 60))
     def submit(self, background: bool, requests: int) -> None:
-        """rq_wait_inc_below, as long as it lets one in; then that one sleeps."""
+        """rq_wait_inc_below: submit up to *requests* requests; a task that finds no room sleeps."""
         for _ in range(requests):
             inside = self.inflight < self.limit(background)
             assert (self.of.room(background) > 0) == inside
@@ -184,7 +184,7 @@ class Throttled(RuleBasedStateMachine):
 
     @rule(part=st.floats(0, 1))
     def complete(self, part: float) -> None:
-        """wbt_rqw_done, one by one."""
+        """wbt_rqw_done: complete *part* of the requests, one by one."""
         requests = min(self.inflight, max(1, int(part * self.inflight)))
         woken: list[str] = []
         for _ in range(requests):

@@ -1,4 +1,4 @@
-"""The request queue in time: when a plug is flushed, when a thread sleeps, what the device sees."""
+"""The request queue over time: plug flushes, sleeps of threads, and the requests at the device."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from wbsim.sim.engine import Steps, Task
 from wbsim.sim.units import KIB
 
 
-def test_a_plug_issues_at_its_end_and_in_order_of_place() -> None:
-    """Nothing leaves before finish_plug; then all of it, sorted and merged."""
+def test_finish_plug_issues_merged_requests_sorted_by_sector() -> None:
+    """A plug issues no request before finish_plug; then it issues all, sorted and merged."""
     block = BlockLayer()
 
     def body(thread: Thread) -> Steps:
@@ -38,7 +38,7 @@ def test_a_plug_issues_at_its_end_and_in_order_of_place() -> None:
     assert block.queue.stat.writes.merges == 2
 
 
-def test_nested_plugs_are_inert() -> None:
+def test_inner_start_plug_has_no_effect() -> None:
     """An inner start_plug does not install itself, so the outer plug keeps everything."""
     block = BlockLayer()
 
@@ -54,7 +54,7 @@ def test_nested_plugs_are_inert() -> None:
 
 
 def test_the_17th_request_flushes_the_16_before_it() -> None:
-    """3.11: up to 16 are held; the flush comes before the new one is added."""
+    """A plug of 3.11 holds up to 16 requests and is flushed before the 17th is added."""
     block = BlockLayer()
 
     def body(thread: Thread) -> Steps:
@@ -70,8 +70,8 @@ def test_the_17th_request_flushes_the_16_before_it() -> None:
     assert len(block.device.requests) == 17
 
 
-def test_without_a_plug_a_request_goes_at_once() -> None:
-    """And finds its neighbour gone: no merge on an idle device."""
+def test_request_without_a_plug_is_issued_at_once() -> None:
+    """On an idle device two adjacent bios do not merge, because the first request is issued at once."""
     block = BlockLayer()
 
     def body(thread: Thread) -> Steps:
@@ -83,7 +83,7 @@ def test_without_a_plug_a_request_goes_at_once() -> None:
 
 
 def test_a_busy_driver_lets_the_elevator_merge() -> None:
-    """With the driver's depth used up, neighbours meet in the elevator."""
+    """While the driver is full, adjacent bios merge in the elevator."""
     block = BlockLayer(depth=1, latency_ns=100_000)
 
     def body(thread: Thread) -> Steps:
@@ -95,7 +95,7 @@ def test_a_busy_driver_lets_the_elevator_merge() -> None:
 
 
 def test_sleeping_flushes_the_plug_and_preemption_does_not() -> None:
-    """schedule() empties the plug, charged to kblockd: the sleeper pays nothing for it."""
+    """schedule() flushes the plug and charges kblockd, so the sleeping thread spends no time on it."""
     block = BlockLayer()
 
     def body(thread: Thread) -> Steps:
@@ -133,8 +133,15 @@ def test_a_full_pool_puts_the_submitter_to_sleep(nr_requests: int, expected: int
 
 
 @pytest.mark.source
-def test_who_is_woken_is_a_batcher_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """13 requests in a pool of 8 that takes 12: three wake-ups, after each of which the pool is told."""
+def test_task_woken_for_a_request_is_a_batcher_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that was woken for a request becomes a batcher again (`RequestList.woken`).
+
+    The pool has 8 requests and may be overdrawn to 12.  The task becomes a batcher three times:
+
+    * with the eighth request, which fills the pool
+    * after the sleep for the 13th request
+    * with the 13th request, which fills the pool again
+    """
     block = BlockLayer(nr_requests=8, depth=1_000, latency_ns=10**9)
     pool = block.queue.pool(False)
     told: list[int] = []
@@ -207,8 +214,8 @@ def test_joined_request_counts_from_the_older_getrq(older_is_first: bool) -> Non
     waits.check({"sda": block.queue})
 
 
-def test_reads_have_their_own_waits() -> None:
-    """A read and a write of 7 us each: one of them counts with the reads."""
+def test_read_time_and_write_time_are_counted_apart() -> None:
+    """A read and a write take 7.11 us each; the read counts in the read statistics only."""
     block = BlockLayer(latency_ns=7_000)
 
     def body(thread: Thread) -> Steps:
@@ -230,7 +237,7 @@ def test_reads_have_their_own_waits() -> None:
     ],
 )
 def test_a_large_folio_is_one_segment(bios: list[list[int]], requests: list[tuple[int, int]]) -> None:
-    """Folios have four pages: a request ends with 128 segments, or with 1 280 KiB."""
+    """A folio of four pages is one segment: a request holds at most 128 segments, or 1 280 KiB."""
     limits = LIMITS.model_copy(update={"max_sectors_bytes": 1_280 * KIB})
     block = BlockLayer(limits=limits)
     assert [block.queue.segment_pages(folio) for folio in (1, 4, 16, 512)] == [1, 4, 16, 16]
@@ -247,8 +254,8 @@ def test_a_large_folio_is_one_segment(bios: list[list[int]], requests: list[tupl
     assert [(request.start_sector, request.end_sector) for request in block.device.requests] == requests
 
 
-def test_a_watcher_sees_what_becomes_of_each_bio() -> None:
-    """The second bio goes on behind the first, the third in front of it; the last has its own request."""
+def test_observer_sees_how_each_bio_merges() -> None:
+    """The second bio back-merges into the first request, the third front-merges, the last gets a request."""
     block, log = BlockLayer(), list[str]()
 
     def bio_seen(name: str, bio: Bio, task: Task) -> None:
@@ -280,7 +287,7 @@ def test_a_watcher_sees_what_becomes_of_each_bio() -> None:
 
 @pytest.mark.parametrize("sleeps", [False, True])
 def test_each_queue_gets_its_own_requests_of_a_plug(sleeps: bool) -> None:
-    """Bios of two queues come in turn; the plug is flushed by its thread, or by its sleep."""
+    """Bios of two queues alternate; finish_plug or a sleep of the thread flushes the plug."""
     one = BlockLayer()
     other = BlockLayer(env=one.env)
 
@@ -299,7 +306,10 @@ def test_each_queue_gets_its_own_requests_of_a_plug(sleeps: bool) -> None:
 
 
 def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int, int]:
-    """What the ends of requests take from all, from the flusher alone, and would take if none were missed."""
+    """Run *command* and return three times of completion interrupts (ns).
+
+    They are the time taken from all tasks, the time taken from the flusher, and the time of all completions.
+    """
     disk = f'machine.disks.loop0 = {{ like = "{drive}", queue.interrupts = "{interrupts}" }}'
     (case,) = parse(loop_config(command, dirty_mib=8, kernel="3.11", more=disk), "x.toml").cases
     of = build(case.scenario, 1)
@@ -310,9 +320,13 @@ def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int,
 
 
 @pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["with an elevator", "without"])
-def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) -> None:
-    """With one queue for all, they hit who runs a program; with a queue a processor, the flusher, unless it
-    sleeps (in 3.11, where it does not wait for conversions).
+def test_completions_interrupt_the_flusher_only_if_sent_to_the_submitter(drive: str) -> None:
+    """Completion interrupts hit the processor of the submitter, or any processor that runs a program.
+
+    * ``any`` (one queue for all processors): no interrupt hits the flusher.
+    * ``submitter`` (a queue for each processor): the interrupts hit the flusher, unless it sleeps.
+
+    The kernel is 3.11, whose flusher does not wait for conversions.
     """
     command = f"{FIO} --rw=randwrite --nrfiles=8 --filesize=4m --name=a"
     all_ns, flushers_ns, due_ns = interrupted_ns("any", drive, command)
@@ -323,8 +337,8 @@ def test_who_submitted_hears_of_the_end_where_interrupts_go_there(drive: str) ->
 
 
 @pytest.mark.parametrize(("to_submitter", "cpu"), [(True, 0), (False, ANY_CPU)])
-def test_a_watcher_sees_which_processor_hears_of_the_end(to_submitter: bool, cpu: int) -> None:
-    """It is the submitter's, or any; a request says so from its issue on."""
+def test_issued_request_names_the_processor_of_its_completion(to_submitter: bool, cpu: int) -> None:
+    """``Request.cpu`` is the submitter's processor or any processor, from the issue of the request on."""
     block = BlockLayer(nr_requests=1_000, depth=2_000)
     block.queue._to_submitter = to_submitter
     seen: list[int] = []
@@ -342,7 +356,7 @@ def test_a_watcher_sees_which_processor_hears_of_the_end(to_submitter: bool, cpu
 
 
 @pytest.mark.parametrize(("depth", "most"), [(None, 32), (24, 24)])
-def test_an_elevator_may_limit_what_is_in_the_queue(depth: int | None, most: int) -> None:
+def test_async_depth_limits_the_writes_in_the_queue(depth: int | None, most: int) -> None:
     """mq-deadline's async_depth: of 32 requests, 24 may be writes."""
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=1 --filesize=8m --name=a", dirty_mib=4,
@@ -367,8 +381,8 @@ def test_an_elevator_may_limit_what_is_in_the_queue(depth: int | None, most: int
         ('{scheduler = "deadline", fifo_batch = 16, async_depth = 129}', "is more than nr_requests, 128"),
     ],
 )
-def test_an_impossible_limit_is_refused(given: str, message: str) -> None:
-    """By its name."""
+def test_impossible_async_depth_is_refused(given: str, message: str) -> None:
+    """The error names async_depth: noop has no such limit, and deadline's limit is at most nr_requests."""
     text = loop_config(f"{FIO} --rw=write --filesize=4m --name=a", dirty_mib=2)
     with pytest.raises(BadInput, match=message):
         parse(text, "x.toml", [f"machine.disks.loop0.queue.elevator={given}"])

@@ -1,4 +1,4 @@
-"""The queue's own plug, to 2.6.38, against a plain reading of mechanisms.md 1.1 and 1.4; and congestion."""
+"""The plug of a queue (to 2.6.38), compared with a literal reading of mechanisms.md 1.1, 1.4; congestion."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BOUNDS = bounds_of(LIMITS, KERNELS["2.6.30"].plug)
 
 
 def layer(**given: Any) -> BlockLayer:
-    """A queue of 2.6.30 whose submission takes no time."""
+    """Return a queue of 2.6.30 whose submission takes no time."""
     return BlockLayer(era="2.6.30", costs=(0, 0, 0), **given)
 
 
 def submitted(block: BlockLayer, *bios: tuple[int, Bio]) -> list[int]:
-    """Submit each so long after the one before; when each request went to the device."""
+    """Submit *bios*, each with its delay after the one before; return the times when requests were issued."""
 
     def body(thread: Thread) -> Steps:
         for after_ns, bio in bios:
@@ -42,59 +42,62 @@ def submitted(block: BlockLayer, *bios: tuple[int, Bio]) -> list[int]:
 
 
 @pytest.mark.parametrize(("count", "at"), [(1, 3 * MS), (3, 3 * MS), (4, 0)])
-def test_requests_wait_for_company_or_for_3_ms(count: int, at: int) -> None:
-    """The fourth of those that are not in the driver opens the plug."""
+def test_queue_plug_opens_at_four_requests_or_after_3_ms(count: int, at: int) -> None:
+    """The fourth request that is not in the driver opens the plug."""
     block = layer()
     assert submitted(block, *((0, block.bio(1_000 * i)) for i in range(count))) == [at] * count
 
 
-def test_they_merge_meanwhile() -> None:
-    """At the end of a request; without a scheduler that sorts, at the beginning of the last merged alone."""
+def test_bios_merge_while_the_plug_is_closed() -> None:
+    """Twenty adjacent bios become one request, which leaves after 3 ms."""
     block = layer()
     assert submitted(block, *((0, block.bio(8 * i)) for i in range(20))) == [3 * MS]
     assert block.sizes == [160]
     assert block.queue.stat.writes.merges == 19
 
 
-def test_a_synchronous_one_takes_all_with_it() -> None:
-    """WRITE_SYNC has the unplug hint."""
+def test_synchronous_bio_opens_the_plug() -> None:
+    """WRITE_SYNC has the unplug hint, so all waiting requests leave with the synchronous one."""
     block = layer()
     sync = Bio(900, 8, queue=block.queue, sync=True)
     assert submitted(block, (0, block.bio(0)), (5, sync)) == [5, 5]
 
 
-def test_a_plug_that_was_opened_early_leaves_no_timer_behind() -> None:
-    """Closed again 1 ms later it holds for 3 ms of its own."""
+def test_plug_that_opened_early_leaves_no_timer() -> None:
+    """A plug that closes again after 1 ms stays closed for full 3 ms."""
     block = layer(latency_ns=10 * US)
     bios = [(0, block.bio(1_000 * i)) for i in range(4)]
     assert submitted(block, *bios, (MS, block.bio(9_000))) == [0] * 4 + [4 * MS]
 
 
-def test_while_the_device_works_nothing_is_plugged_for_long() -> None:
-    """The end of a request takes what waits along."""
+def test_completion_opens_the_plug() -> None:
+    """A completion at 1 ms issues the request that waits since 10 us."""
     block = layer(latency_ns=MS)
     bios = [(0, block.bio(1_000 * i)) for i in range(4)]
     assert submitted(block, *bios, (10 * US, block.bio(9_000))) == [0] * 4 + [MS]
 
 
-def test_who_waits_for_a_request_sends_the_others_on() -> None:
-    """Of two requests, which may be overdrawn by one: three are too few to open the plug."""
+def test_task_that_sleeps_for_a_request_opens_the_plug() -> None:
+    """A task that sleeps for a request opens the plug.
+
+    The pool has two requests, which may be overdrawn by one.  Three requests are too few to open the plug.
+    """
     block = layer(nr_requests=2, latency_ns=MS)
     times = submitted(block, *((0, block.bio(1_000 * i)) for i in range(5)))
     assert times[:3] == [0, 0, 0]
     assert len(times) == 5
 
 
-def test_synchronous_requests_in_the_driver_are_not_among_those_that_wait() -> None:
-    """Two of them are there when four others come: the fourth opens the plug."""
+def test_requests_in_the_driver_do_not_open_the_plug() -> None:
+    """Two synchronous requests in the driver do not count: the fourth waiting request opens the plug."""
     block = layer(latency_ns=2 * MS)
     sync = [(0, Bio(900 + 8_000 * i, 8, queue=block.queue, sync=True)) for i in range(2)]
     others = [(10, block.bio(100_000 + 1_000 * i)) for i in range(4)]
     assert submitted(block, *sync, *others) == [0, 0, *[40] * 4]
 
 
-def test_cfq_sends_what_is_synchronous_first_and_the_rest_in_a_sweep() -> None:
-    """From where the last request ended; deadline begins a batch with the oldest."""
+def test_cfq_dispatches_sync_requests_first_and_then_sweeps() -> None:
+    """CFQ sweeps from the end of its last request on; deadline begins a batch with the oldest request."""
     order = {}
     for scheduler in ("cfq", "deadline"):
         of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), BOUNDS)  # type: ignore[arg-type]
@@ -106,9 +109,9 @@ def test_cfq_sends_what_is_synchronous_first_and_the_rest_in_a_sweep() -> None:
 
 @dataclass
 class Plain:
-    """One queue with noop and a device of *depth* that takes *latency* for each request: a literal reading.
+    """A literal reading: one queue with noop, and a device of *depth* that takes *latency* for each request.
 
-    ``waiting``: [start, end] of each request, oldest first; ``issued``: when, and what it was.
+    ``waiting``: [start, end] of each request, oldest first; ``issued``: (time, start, end) of each request.
     """
 
     depth: int
@@ -120,7 +123,7 @@ class Plain:
     issued: list[tuple[int, int, int]] = field(default_factory=list)
 
     def until(self, now: int) -> None:
-        """All that happens before *now*."""
+        """Carry out all events before *now*."""
         while True:
             timer = [] if self.plugged_at is None else [self.plugged_at + 3 * MS]
             due = min([*self.ends, *timer], default=now)
@@ -132,7 +135,7 @@ class Plain:
             self.run(due)
 
     def run(self, now: int) -> None:
-        """The driver takes what it can."""
+        """Issue waiting requests until the driver is full."""
         while self.waiting and len(self.ends) < self.depth:
             request = self.waiting.pop(0)
             if request is self.last:
@@ -148,7 +151,7 @@ class Plain:
         if self.last is not None and self.last[0] == end:
             self.last[0] = start
             return
-        # A hash of ends: of several requests that end there the newest is found.
+        # A hash of ends: of several requests with one end the newest is found.
         for request in reversed(self.waiting):
             if request[1] == start:
                 request[1] = end
@@ -170,8 +173,8 @@ class Plain:
     ),
     st.integers(1, 5), st.sampled_from([90_001, 2_300_003, 3_900_001]),
 )  # fmt: skip
-def test_requests_are_those_of_a_plain_reading(bios: list[tuple[int, int]], depth: int, latency: int) -> None:
-    """Which bios join which request, and when each goes to the device."""
+def test_requests_match_a_literal_reading(bios: list[tuple[int, int]], depth: int, latency: int) -> None:
+    """Requests have the bios and the times of issue that a literal reading gives."""
     block, plain, now = layer(depth=depth, latency_ns=latency), Plain(depth, latency), 0
     seen, asked = set[int](), list[tuple[int, Bio]]()
     for after, place in bios:
@@ -192,20 +195,20 @@ def test_requests_are_those_of_a_plain_reading(bios: list[tuple[int, int]], dept
 
 
 def take(pool: Pool, requests: int) -> None:
-    """Take so many *requests* of *pool*, for one task."""
+    """Take *requests* requests of *pool* for one task."""
     task = Environment().task("one")
     for _ in range(requests):
         assert pool.take(task)
 
 
 def free(pool: Pool, requests: int) -> None:
-    """Return so many *requests* to *pool*."""
+    """Return *requests* requests to *pool*."""
     for _ in range(requests):
         pool.free()
 
 
-def test_a_list_is_congested_from_113_of_128_until_less_than_103() -> None:
-    """Who waits is told once, of the requests that are not synchronous."""
+def test_list_of_128_is_congested_at_113_until_below_103() -> None:
+    """Only the list of asynchronous requests reports the end of its congestion, and reports it once."""
     env, told = Environment(), list[int]()
     pool, sync = request_lists(env, 128, lambda: told.append(pool.count))
     take(pool, 112)
@@ -222,8 +225,8 @@ def test_a_list_is_congested_from_113_of_128_until_less_than_103() -> None:
     assert told == [102]
 
 
-def test_a_short_list_is_congested_when_it_is_full() -> None:
-    """Of 8: from 8 on, until less than 6."""
+def test_short_list_is_congested_when_it_is_full() -> None:
+    """A list of 8 requests is congested from 8 on, until fewer than 6 are taken."""
     pool = RequestList(Environment(), 8)
     take(pool, 7)
     assert not pool.congested
@@ -234,8 +237,15 @@ def test_a_short_list_is_congested_when_it_is_full() -> None:
     assert not pool.congested
 
 
-def test_congestion_wait_wakes_all() -> None:
-    """At the same instant; what they waited for is told; a later sleep is not cut short by the old timer."""
+def test_end_of_congestion_wakes_all_sleepers_of_congestion_wait() -> None:
+    """The end of congestion wakes all sleepers at once, and their timers have no effect on later sleeps.
+
+    * t=0: a sleeps for 100 ns, b for 500, c for 50.
+    * t=50: the timer of c expires.
+    * t=60: congestion ends; a and b wake, and a sleeps for 100 ns again.
+    * t=100: the first timer of a expires and does not wake it.
+    * t=160: the second timer of a expires.
+    """
     block = BlockLayer()
     env, log = block.env, list[tuple[str, int]]()
     congestion = Congestion(env, URGENT)

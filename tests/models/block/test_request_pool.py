@@ -1,4 +1,4 @@
-"""Who may have a request: tags, and the legacy list with its batchers."""
+"""The pools of requests: tags, and the legacy request_list with its batchers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from wbsim.sim.engine import PARK, Environment, Steps
 from wbsim.sim.units import MS
 
 
-def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:
-    """Three tags: the fourth task sleeps; two that come back wake two, first come first served."""
+def test_each_freed_tag_wakes_one_sleeper() -> None:
+    """Each freed tag wakes one sleeper, first come first served.
+
+    * t=0: six tasks ask for one of three tags; tasks 3, 4 and 5 sleep.
+    * t=100: two tags are freed and wake tasks 3 and 4.
+    * t=200: one tag is freed and wakes task 5.
+    """
     env = Environment()
     (pool, _), log = tag_classes(env, 3), list[tuple[int, int]]()
 
@@ -34,8 +39,14 @@ def test_tags_run_out_and_wake_as_many_as_are_freed() -> None:
     assert not pool.take(tasks[0])
 
 
-def test_the_list_is_overdrawn_by_who_filled_it_for_20_ms() -> None:
-    """Of 8: 7 for anybody; who takes the eighth may take 32 more, up to 12 in all, within 20 ms."""
+def test_batcher_may_overdraw_the_request_list_for_20_ms() -> None:
+    """A task that takes the last request of a list becomes a batcher: it may overdraw the list for 20 ms.
+
+    * ``other`` takes 7 of 8 requests.
+    * ``one`` takes the eighth and becomes a batcher; ``other`` is refused.
+    * ``one`` takes 4 more: the list has 12 requests at most, 3/2 of 8.
+    * After 20 ms ``one`` is refused.  ``other`` slept and was woken, so it is a batcher now.
+    """
     env = Environment()
     pool = RequestList(env, 8)
     one, other = env.task("one"), env.task("other")
@@ -54,7 +65,12 @@ def test_the_list_is_overdrawn_by_who_filled_it_for_20_ms() -> None:
 
 
 def test_a_batcher_has_32_requests_and_20_ms() -> None:
-    """Of 200: who took the last takes 32 more, the last of them after 20 ms; then, or later, none."""
+    """A batcher may take 32 more requests, within 20 ms.
+
+    * 32 more are taken: the next one is refused at 20 ms.
+    * 31 more are taken: the next one is refused at 20 ms and 1 ns.
+    * After another wake-up, a request is granted at exactly 20 ms.
+    """
     env = Environment()
     for taken in (32, 31):
         pool = RequestList(env, 200)
@@ -68,8 +84,13 @@ def test_a_batcher_has_32_requests_and_20_ms() -> None:
     assert pool.take(one)
 
 
-def test_a_list_that_is_not_full_wakes_one_for_each_request() -> None:
-    """Down to eight of eight, the first sleeper is woken; the pool is full until nobody sleeps."""
+def test_freed_request_wakes_one_sleeper_if_the_list_has_room() -> None:
+    """A freed request wakes one sleeper if fewer than nr_requests are taken then.
+
+    * t=10: 2 of 2 requests are taken; no task wakes.
+    * t=20: 1 is taken; the first sleeper wakes.
+    * t=30: 0 are taken; the second sleeper wakes.
+    """
     env = Environment()
     pool, woken = RequestList(env, 2), []
 
@@ -91,9 +112,12 @@ def test_a_list_that_is_not_full_wakes_one_for_each_request() -> None:
 
 
 @pytest.mark.parametrize(("kind", "left"), [("tags", 0), ("request_list", 2)])
-def test_tags_are_one_set_for_both_classes_and_lists_are_two(kind: str, left: int) -> None:
-    """Of three requests two go to asynchronous bios: one tag is left for synchronous ones, or a list of their
-    own (of which the last is for who fills it).  A synchronous one that ends wakes who waits for either.
+def test_sync_and_async_requests_share_tags_but_not_request_lists(kind: str, left: int) -> None:
+    """Synchronous and asynchronous requests have one set of tags, or a request_list each.
+
+    * Two asynchronous requests and a synchronous one are taken, of three.
+    * Tags: a second synchronous request is refused.  A freed synchronous tag wakes an asynchronous sleeper.
+    * Lists: the synchronous list has two more requests, and its sleepers are separate.
     """
     env = Environment()
     pool, sync = POOLS[kind](env, 3)

@@ -16,7 +16,7 @@ KEY = "machine.disks.d.queue.elevator.scheduler"
 
 
 def scenario(kernel: str, scheduler: str) -> Scenario:
-    """Read a configuration with that *scheduler* under that *kernel*."""
+    """Return the scenario of a disk with *scheduler* under *kernel*."""
     command = f"{FIO} --rw=randwrite --filesize=4m --name=a --directory=/d"
     text = loop_config(command, dirty_mib=2, more='machine.disks.d.like = "sata-disk"').replace(
         'filesystem.like = "loop-xfs"', 'mounts.m = { like = "loop-xfs", disk = "d", at = "/d" }'
@@ -67,7 +67,7 @@ def test_a_scheduler_that_a_release_lacks_is_refused(kernel: str, scheduler: str
     [("none", "noop", "deadline"), ("mq-deadline", "deadline", "noop")],
 )
 def test_both_names_of_a_scheduler_do_the_same(scheduler: str, same: str, other: str) -> None:
-    """A machine keeps ``noop`` and ``deadline`` under every kernel."""
+    """``noop`` and ``deadline`` are accepted under every kernel, as other names of the blk-mq schedulers."""
     counted = run_of(scenario("6.18", scheduler))
     assert counted == run_of(scenario("6.18", same))
     assert counted != run_of(scenario("6.18", other))

@@ -1,4 +1,4 @@
-"""Writeback throttling: how many writes may be in the queue, who waits, and who is woken."""
+"""Writeback throttling: the limits of writes in the queue, and the sleepers that a completion wakes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ from wbsim.sim.units import MS, S
 
 
 def throttling(env: Environment, write_cache: bool = True, held_back_ns: int = -S) -> WritebackThrottling:
-    """Of a queue of 128, whose only context held a writer back then."""
+    """Return the throttling of a queue of 128, whose only context throttled a writer at *held_back_ns*."""
     of = WritebackThrottling(env, 128, write_cache)
     of.wbs = [SimpleNamespace(held_back_ns=held_back_ns)]  # type: ignore[list-item]
     return of
 
 
-def test_how_many_writes_may_be_in_the_queue() -> None:
-    """docs/measurements.md I: of 128, 96 while writers are held back, else 24 in the background and 48."""
+def test_wbt_limit_of_128_requests_is_24_48_or_96() -> None:
+    """The limit of 128 requests depends on the kind of writeback and on recent waits of writers.
+
+    * 24: background writeback
+    * 48: other writeback
+    * 96: any writeback, if a writer slept in balance_dirty_pages within the last second
+
+    See docs/measurements.md I.
+    """
     env = Environment()
     of = throttling(env)
     assert (of.room(background=True), of.room(background=False)) == (24, 48)
@@ -38,8 +45,8 @@ def test_how_many_writes_may_be_in_the_queue() -> None:
     assert (small.room(background=True), small.room(background=False)) == (1, 1)
 
 
-def test_a_writer_that_any_context_of_the_device_held_back_counts() -> None:
-    """Of several flushers, each with a context: the last one's writer slept half a second ago."""
+def test_wbt_limit_rises_when_any_context_throttled_a_writer() -> None:
+    """The limit is 96 while the last context has a writer that slept half a second ago."""
     env = Environment()
     env.now = 2 * S
     of = throttling(env)
@@ -52,8 +59,13 @@ def test_a_writer_that_any_context_of_the_device_held_back_counts() -> None:
 @pytest.mark.parametrize(
     ("nr_requests", "limits"), [(128, (96, 48, 24)), (31, (23, 12, 6)), (8, (6, 3, 2)), (7, (5, 3, 2))]
 )
-def test_a_half_and_a_quarter_are_rounded_up(nr_requests: int, limits: tuple[int, int, int]) -> None:
-    """calc_wb_limits: three quarters of the queue, rounded down, and of these a half and a quarter."""
+def test_wbt_limits_of_half_and_quarter_are_rounded_up(
+    nr_requests: int, limits: tuple[int, int, int]
+) -> None:
+    """calc_wb_limits: three limits, the largest of which is 3/4 of the queue, rounded down.
+
+    The others are a half and a quarter of the largest, rounded up.
+    """
     of = WritebackThrottling(Environment(), nr_requests, True)
     assert (of.most, of.room(background=False), of.room(background=True)) == limits
 
@@ -63,10 +75,14 @@ def test_a_half_and_a_quarter_are_rounded_up(nr_requests: int, limits: tuple[int
     [(True, -S, 0), (True, 0, 36), (False, -S, 36), (False, 0, 36)],
     ids=["write back", "held back", "write through", "both"],
 )
-def test_who_sleeps_is_woken_once_there_is_room_for_several(
+def test_wbt_wakes_sleepers_when_several_slots_are_free(
     write_cache: bool, held_back_ns: int, woken_at: int
 ) -> None:
-    """Half of the background's below the normal limit; behind a write cache, when nothing is left."""
+    """Sleepers wake when half the background limit is free, or when the queue is empty.
+
+    * The normal limit is 48 and the background limit 24: sleepers wake at 48 - 24 / 2 = 36 requests.
+    * With a write cache and no recently throttled writer, sleepers wake at 0 requests.
+    """
     env = Environment()
     of = throttling(env, write_cache, held_back_ns)
     woke: list[int] = []
@@ -90,9 +106,14 @@ def test_who_sleeps_is_woken_once_there_is_room_for_several(
     assert woke == [woken_at]
 
 
-def test_who_is_woken_looks_again_whether_there_is_room() -> None:
-    """Of 4 requests 2 for each turn of 10 us: three of five writers sleep, all are woken when nothing is left
-    behind the write cache, and the last of them sleeps again.
+def test_writer_woken_by_wbt_checks_for_room_again() -> None:
+    """A woken writer sleeps again if other writers took the free slots.
+
+    The limit is 2 of 4 requests, and a request takes 10 us:
+
+    * t=0: two of five writers submit; three sleep.
+    * t=10 us: the queue is empty, so all three wake; two submit, and the last one sleeps again.
+    * t=20 us: the last writer submits.
     """
     block = BlockLayer(nr_requests=4, pool="tags", costs=(0, 0, 0))
     block.queue.wbt = WritebackThrottling(block.env, 4, True)
@@ -108,7 +129,7 @@ PAGED = f"{FIO} --rw=randwrite --nrfiles=2 --filesize=32m --name=a"
 
 
 def machine(kernel: str, more: str = "") -> Machine:
-    """Random writes in the background of a large limit, so that nobody is held back, and no sync(2)."""
+    """Return a machine with random writes far below the dirty limit, and without sync(2) at the end."""
     text = loop_config(PAGED, dirty_mib=400, kernel=kernel, more=f"{more}\nsync_after = false")
     text = text.replace('background_bytes = "200 MiB"', 'background_bytes = "8 MiB"')
     (case,) = parse(text, "x.toml").cases
@@ -116,7 +137,7 @@ def machine(kernel: str, more: str = "") -> Machine:
 
 
 def most_in_the_queue(of: Machine) -> tuple[int, int]:
-    """And for how long the flusher waited for room (ns)."""
+    """Run *of*; return the most requests in its queue and the time (ns) that the flusher waited for room."""
     most, rank, queue = 0, of.env.next_rank(), only(of.queues)
 
     def look() -> None:
@@ -131,8 +152,8 @@ def most_in_the_queue(of: Machine) -> tuple[int, int]:
     return most, flusher.task.slept_ns.get("wbt", 0)
 
 
-def test_a_flusher_waits_for_room_on_a_kernel_that_has_it() -> None:
-    """24 of 128 in the background; a kernel from before 4.10 fills the queue, as does one without."""
+def test_background_flusher_waits_for_wbt_room_from_4_10_on() -> None:
+    """A flusher of 6.18 keeps 24 of 128 requests in the queue, and more without wbt; 4.9 has no wbt."""
     disk = 'machine.disks.loop0 = { like = "sata-disk", queue.nr_requests = 128, queue.queue_depth = 128 }'
     most, waited_ns = most_in_the_queue(machine("6.18", disk))
     assert most == 24
@@ -143,14 +164,14 @@ def test_a_flusher_waits_for_room_on_a_kernel_that_has_it() -> None:
     assert only(machine("4.9").queues).wbt is None
 
 
-def test_the_limit_of_a_scsi_disk_follows_its_queue_depth() -> None:
-    """A SATA disk has nr_requests 64 and a depth of 32: 24 are for writes, 6 of these for the background."""
+def test_wbt_limit_of_a_scsi_disk_follows_its_queue_depth() -> None:
+    """A SATA disk has nr_requests 64 and a depth of 32: the limits are 24, and 6 for background writeback."""
     disk = 'machine.disks.loop0 = { like = "sata-disk" }'
     assert most_in_the_queue(machine("6.18", disk))[0] == 6
 
 
-def test_small_queues_have_round_limits() -> None:
-    """Of 4 requests 3, and 2 for who waits for them; of 2 or fewer all."""
+def test_wbt_limits_of_four_requests_are_3_2_and_1() -> None:
+    """The limit of 4 requests is 3 after a recent wait of a writer, 2 without, and 1 for the background."""
     env = Environment()
     of = WritebackThrottling(env, 4, True)
     assert (of.most, of.room(background=False), of.room(background=True)) == (3, 2, 1)
