@@ -24,7 +24,10 @@ from wbsim.sim.units import KIB, MIB, MS, US
 
 
 def ssd(env: Environment, **changes: Any) -> Ssd:
-    """Link 1 GB/s, 10 us a command, 20 us latency; a cache of two flash pages of 4 KiB, two planes, 1 ms."""
+    """Return a drive with a cache of two flash pages of 4 KiB, and two units that program a page in 1 ms.
+
+    The link has 1 GB/s, a command takes 10 us, and the latency is 20 us.
+    """
     fields = {
         "link": 10**9, "command_time": 10 * US, "latency": 20 * US, "cache": 8 * KIB, "units": 2,
         "flash_page": 4 * KIB, "program_time": MS, "read_time": 50_000, "protected": True,
@@ -33,7 +36,7 @@ def ssd(env: Environment, **changes: Any) -> Ssd:
 
 
 def submit(env: Environment, device: Any, *writes: tuple[int, int, int, str]) -> list[int]:
-    """When each of the writes (at, start, sectors, op) completes."""
+    """Submit *writes* (at, start, sectors, op) to *device*; return their times of completion."""
     ends = [-1] * len(writes)
 
     def give(number: int, start: int, sectors: int, op: str) -> None:
@@ -49,34 +52,48 @@ def submit(env: Environment, device: Any, *writes: tuple[int, int, int, str]) ->
     return ends
 
 
-def test_an_ssd_page_by_page() -> None:
-    """Each write takes 10 000 + 4 096 on the link. The third finds both pages of the cache being programmed,
-    the first until 1 014 096; the fourth follows on the link, when the second page has just been programmed;
-    the fifth waits for the third page, until 2 014 096.
+def test_ssd_write_waits_for_room_in_a_two_page_cache() -> None:
+    """A write completes 20 000 ns after its page has found room in a cache of two pages.
+
+    Each write takes 10 000 + 4 096 on the link.
+
+    * 14 096: write 1 is in the cache; its page is programmed until 1 014 096.
+    * 28 192: write 2 is in the cache; its page is programmed until 1 028 192.
+    * 42 288: write 3 waits, because both pages are being programmed.
+    * 1 014 096: write 3 has room; its page is programmed until 2 014 096.
+    * 1 028 192: write 4 has room; its page is programmed until 2 028 192.
+    * 1 042 288: write 5 waits for room until 2 014 096.
     """
     env = Environment()
     ends = submit(env, ssd(env), *((0, 8 * i, 8, "W") for i in range(5)))
     assert ends == [34_096, 48_192, 1_034_096, 1_048_192, 2_034_096]
 
 
-def test_an_ssd_that_was_idle_begins_anew() -> None:
-    """The second write comes after everything was programmed."""
+def test_idle_ssd_takes_a_write_like_a_new_one() -> None:
+    """A write to an idle drive takes as long as the first write."""
     env = Environment()
     assert submit(env, ssd(env), (0, 0, 8, "W"), (5 * MS, 8, 8, "W")) == [34_096, 5 * MS + 34_096]
 
 
-def test_half_pages_share_one() -> None:
-    """Writes of 2 KiB take 12 048 each; the fifth completes the third page's first half only, the sixth needs
-    room for that page at 72 288, and has it at 1 024 096, when the first page is programmed.
+def test_two_half_page_writes_fill_one_flash_page() -> None:
+    """Two writes of half a page fill one flash page.
+
+    Each write of 2 KiB takes 12 048 on the link.
+
+    * 24 096 and 48 192: writes 2 and 4 complete the first two pages, which fill the cache.
+    * 60 240: write 5 is the first half of the third page, which needs no room yet.
+    * 72 288: write 6 completes the third page and waits for room.
+    * 1 024 096: the first page is programmed, so write 6 has room.
     """
     env = Environment()
     ends = submit(env, ssd(env), *((0, 4 * i, 4, "W") for i in range(6)))
     assert ends == [12_048 * i + 20_000 for i in range(1, 6)] + [1_024_096 + 20_000]
 
 
-def test_a_flush_waits_for_the_last_page_of_a_volatile_cache() -> None:
-    """The second page is programmed at 1 028 192; a protected cache needs no programming, and an idle drive
-    nothing.
+def test_flush_waits_for_the_last_page_of_a_volatile_cache() -> None:
+    """A flush of a volatile cache waits until 1 028 192, when the second page is programmed.
+
+    A flush of a protected cache, or of a volatile cache without a complete page, does not wait.
     """
     for protected, ends in ((False, 1_028_192 + 20_000), (True, 48_192)):
         env = Environment()
@@ -85,9 +102,15 @@ def test_a_flush_waits_for_the_last_page_of_a_volatile_cache() -> None:
     assert submit(env, ssd(env, protected=False), (0, 0, 4, "FW")) == [12_048 + 20_000]
 
 
-def test_an_indirection_unit_counts_once_where_a_write_goes_on_in_it() -> None:
-    """Units of 16 KiB, one flash page: the second write of 4 KiB goes on in the unit, the third
-    elsewhere opens one, and coming back opens another: three pages for a cache of one.
+def test_consecutive_writes_program_an_indirection_unit_once() -> None:
+    """Consecutive writes in one indirection unit program it once.
+
+    A unit has 16 KiB and is one flash page; the cache has one page.  Each write of 4 KiB takes 14 096.
+
+    * Write 1 opens a unit.
+    * Write 2 continues in this unit, so it programs no page.
+    * Write 3 is elsewhere and opens a unit; it has room at 1 014 096.
+    * Write 4 returns to the first unit and opens it again; it has room at 2 014 096.
     """
     env = Environment()
     device = ssd(env, flash_page=16 * KIB, cache=16 * KIB, units=1, indirection_unit=16 * KIB)
@@ -95,9 +118,10 @@ def test_an_indirection_unit_counts_once_where_a_write_goes_on_in_it() -> None:
     assert ends == [34_096, 48_192, 1_034_096, 2_034_096]
 
 
-def test_a_read_takes_the_link_and_its_own_time_and_fills_no_cache() -> None:
-    """14 096 each on the link, and 50 000 from there to the data. Nothing of three pages is programmed: the
-    cache of two takes the write behind them at once, and its flush waits for that write's page alone.
+def test_read_uses_the_link_but_not_the_cache() -> None:
+    """A read takes 14 096 on the link and 50 000 until its data comes, and needs no room in the cache.
+
+    Three reads precede a write with a flush.  The write has room at once, and its flush waits for one page.
     """
     env = Environment()
     device = ssd(env, protected=False)
@@ -106,10 +130,15 @@ def test_a_read_takes_the_link_and_its_own_time_and_fills_no_cache() -> None:
     assert device.uses() == {"link": 4 * 14_096, "flash": MS / 2}
 
 
-def test_a_write_into_an_open_unit_costs_no_page() -> None:
-    """Units of 16 KiB: the second write lies in front of the first, and the third goes on in its unit.
+def test_write_into_the_open_unit_programs_no_page() -> None:
+    """A write that continues in the open unit programs no page.  A unit has 16 KiB and is one flash page.
 
-    The fourth goes on where the first ended, but another unit is open by then: three pages are programmed.
+    * Write 1 opens a unit.
+    * Write 2 is in front of write 1 and opens another unit.
+    * Write 3 continues where write 2 ended, in the open unit.
+    * Write 4 continues where write 1 ended, but this unit is not open any more.
+
+    So three pages are programmed.
     """
     env = Environment()
     device = ssd(env, flash_page=16 * KIB, cache=16 * KIB, units=1, indirection_unit=16 * KIB)
@@ -119,8 +148,8 @@ def test_a_write_into_an_open_unit_costs_no_page() -> None:
     assert device.uses()["flash"] == 3 * MS
 
 
-def test_writes_overtake_a_flush_that_waits_for_flash() -> None:
-    """Without protection a flush ends when all is programmed; the write behind it ends in the cache."""
+def test_write_overtakes_a_flush_that_waits_for_flash() -> None:
+    """A flush of an unprotected drive ends when all pages are programmed; a later write ends in the cache."""
     env = Environment()
     device = ssd(env, protected=False, cache=64 * KIB)
     ends = submit(env, device, (0, 0, 8, "W"), (0, 8, 8, "FW"), (0, 16, 8, "W"))
@@ -129,7 +158,10 @@ def test_writes_overtake_a_flush_that_waits_for_flash() -> None:
 
 
 def disk(env: Environment, **changes: Any) -> Disk:
-    """A million sectors; 200 to 100 MB/s; half a turn 4 ms, seeks 1 to 10 ms; a cache of 1 MiB at 1 GB/s."""
+    """Return a disk of a million sectors with 200 MB/s at the outer and 100 MB/s at the inner edge.
+
+    Half a turn takes 4 ms and a seek 1 to 10 ms.  The cache has 1 MiB and its link 1 GB/s.
+    """
     fields = {
         "size": 512_000_000, "outer": 200_000_000, "inner": 100_000_000, "turn_time": 8 * MS,
         "track_seek": MS, "full_seek": 10 * MS, "cache": MIB, "link": 10**9,
@@ -137,9 +169,14 @@ def disk(env: Environment, **changes: Any) -> Disk:
     return Disk(env=env, spec=DiskSpec.model_validate({**fields, **changes}), name="sda")
 
 
-def test_a_disk_s_service_over_its_whole_curve() -> None:
-    """From 0: a quarter of the disk is half of the seek's growth, at 175 MB/s; 64 % are 80 %, at 136 MB/s;
-    back from there to the beginning the same seek, at 200 MB/s; where the head is, the transfer alone.
+def test_disk_service_time_follows_seek_curve_and_zone() -> None:
+    """A seek grows with the square root of the distance; the rate falls linearly from the outer edge inwards.
+
+    * at the head (sector 0): the transfer alone, at 200 MB/s
+    * over 25 % of the disk: half a turn, 1 + 9 / 2 ms of seek, 175 MB/s
+    * over 64 % of the disk: half a turn, 1 + 9 * 0.8 ms of seek, 136 MB/s
+    * back over 64 % to sector 0: the same seek, 200 MB/s
+    * at the head (64 %): the transfer alone, at 136 MB/s
     """
     device = disk(Environment())
     assert device.service_ns(0, 1_000) == 2_560_000
@@ -151,9 +188,14 @@ def test_a_disk_s_service_over_its_whole_curve() -> None:
 
 
 @pytest.mark.source
-def test_a_disk_sweeps_upwards_and_begins_anew() -> None:
-    """The first goes alone; what came meanwhile follows in the order of place from the head on, then from the
-    lowest; adjacent writes go as one. In the cache, each takes 512 ns a sector on the link.
+def test_disk_sweeps_upwards_and_wraps() -> None:
+    """A disk writes cached sectors in order of place from the head on, then from the lowest (C-LOOK).
+
+    * The first write goes to the platters alone.
+    * The others come before it ends and follow in a sweep, which wraps to the lowest sector.
+    * The two adjacent writes go to the platters as one.
+
+    Each write of 8 sectors takes 4 096 ns on the link to the cache.
     """
     env = Environment()
     device = disk(env)
@@ -171,9 +213,14 @@ def test_a_disk_sweeps_upwards_and_begins_anew() -> None:
     assert ends == [4_096 * i for i in range(1, 6)]
 
 
-def test_a_full_disk_cache_waits_for_the_platters() -> None:
-    """A cache of 16 sectors: the first write leaves it at once for the platters, the next two fill it. The
-    fourth waits until these are on the platters, too.
+def test_write_to_a_full_disk_cache_waits_for_the_platters() -> None:
+    """A write to a full disk cache waits until the platters have the cached sectors.
+
+    The cache has 16 sectors, and a write has 8.
+
+    * 0: write 1 goes to the platters; writes 2 and 3 fill the cache.
+    * 20 480: write 1 is on the platters; writes 2 and 3 follow.
+    * 61 440: writes 2 and 3 are on the platters; write 4 enters the cache, which takes 4 096.
     """
     env = Environment()
     device = disk(env, cache=16 * 512)
@@ -181,9 +228,13 @@ def test_a_full_disk_cache_waits_for_the_platters() -> None:
     assert ends == [4_096, 8_192, 12_288, 20_480 + 40_960 + 4_096]
 
 
-def test_a_write_cache_piece_by_piece() -> None:
-    """32 KiB in front of a device of 1 ms, a piece of 16 sectors at a time; a command takes 1 000. The third
-    write has no room before the first piece has drained. Pieces end at multiples of 16.
+def test_write_cache_drains_piece_by_piece() -> None:
+    """A write cache drains pieces that end at multiples of 16 sectors, and takes writes while there is room.
+
+    The cache has 64 sectors, in front of a device that takes 1 ms for a piece.  A command takes 1 000.
+
+    * 0: write 1 (16 sectors) and write 2 (40) come in; the first piece drains.
+    * 1 000 000: the first piece has drained, so write 3 (16) has room.
     """
     env = Environment()
     behind = SlowDevice(env, MS)
@@ -199,8 +250,8 @@ def test_a_write_cache_piece_by_piece() -> None:
     assert env.now == 6 * MS
 
 
-def test_a_write_cache_drains_several_at_once() -> None:
-    """Depth 2: two of four pieces at 0, two at 1 ms."""
+def test_write_cache_drains_depth_pieces_at_once() -> None:
+    """A cache of depth 2 drains two of four pieces at 0 and two at 1 ms."""
     env = Environment()
     behind = SlowDevice(env, MS)
     spec = WriteCacheSpec.model_validate(
@@ -218,9 +269,11 @@ def test_a_write_cache_drains_several_at_once() -> None:
     assert env.now == 2 * MS
 
 
-def test_what_drains_still_fills_a_write_cache() -> None:
-    """Room for 32 sectors, both halves draining at once: the next write waits until both pieces are behind it
-    at 1 ms, as one of 24 needs more than one of them leaves.
+def test_draining_piece_still_fills_the_write_cache() -> None:
+    """A piece needs room in the cache until it has drained.
+
+    The cache has room for 32 sectors, and both halves drain until 1 ms.  A write of 24 sectors waits for both
+    pieces, because one piece leaves room for 16 sectors only.
     """
     env = Environment()
     behind = SlowDevice(env, MS)
@@ -233,28 +286,28 @@ def test_what_drains_still_fills_a_write_cache() -> None:
 
 
 def write_cache(env: Environment, behind: SlowDevice, **fields: Any) -> WriteCache:
-    """Commands take no time, the link is 1 GB/s."""
+    """Return a write cache with a link of 1 GB/s, whose commands take no time."""
     given = {"link": 10**9, "command_time": 0, "behind": {"kind": "null"}, **fields}
     return WriteCache(env=env, spec=WriteCacheSpec.model_validate(given), name="c", behind=behind)
 
 
-def test_all_that_drains_fills_a_write_cache() -> None:
-    """Room for 48 sectors, three pieces of 16 draining: a write of 24 more has to wait for them."""
+def test_every_draining_piece_fills_the_write_cache() -> None:
+    """Three pieces of 16 sectors drain and fill a cache of 48 sectors, so a write of 24 waits for them."""
     env = Environment()
     cache = write_cache(env, SlowDevice(env, MS), size=24 * KIB, piece=8 * KIB, depth=3)
     assert submit(env, cache, (0, 0, 48, "W"), (100_000, 500, 24, "W")) == [24_576, MS + 12_288]
 
 
-def test_a_full_write_cache_takes_who_came_first() -> None:
-    """Room for one of three writes; each of the others comes in when what was there has drained."""
+def test_full_write_cache_takes_writes_in_order_of_arrival() -> None:
+    """A cache with room for one of three writes takes the next write when the one before has drained."""
     env = Environment()
     cache = write_cache(env, SlowDevice(env, MS), size=8 * KIB, piece=8 * KIB, depth=1)
     ends = submit(env, cache, *((0, place, 16, "W") for place in (0, 160, 320)))
     assert ends == [8_192, MS + 8_192, 2 * MS + 8_192]
 
 
-def test_a_write_cache_sweeps_upwards_and_begins_anew() -> None:
-    """While sectors 160 to 176 drain, 320 and then 0 come: the sweep goes on to 320, though 0 is lower."""
+def test_write_cache_sweeps_upwards_and_wraps() -> None:
+    """Writes at 320 and then 0 come while sector 160 drains; 320 drains first, although 0 is lower."""
     env = Environment()
     behind = SlowDevice(env, MS)
     cache = write_cache(env, behind, size=MIB, piece=8 * KIB, depth=1)
@@ -262,18 +315,27 @@ def test_a_write_cache_sweeps_upwards_and_begins_anew() -> None:
     assert [request.start_sector for request in behind.requests] == [160, 320, 0]
 
 
-def test_a_write_that_just_fits_into_a_write_cache_does_not_wait() -> None:
-    """Room for 32 sectors, of which 16 are draining: 16 more come in at once, one sector more has to wait."""
+def test_write_that_just_fits_into_the_cache_does_not_wait() -> None:
+    """A cache for 32 sectors, of which 16 drain, takes a write of 16 sectors at once; a write of 17 waits."""
     for sectors, end_ns in ((16, 8_192 + 8_192), (17, MS + 8_704)):
         env = Environment()
         cache = write_cache(env, SlowDevice(env, MS), size=16 * KIB, piece=8 * KIB, depth=1)
         assert submit(env, cache, (0, 0, 16, "W"), (0, 160, sectors, "W")) == [8_192, end_ns]
 
 
-def test_an_empty_cache_takes_what_is_larger_than_it() -> None:
-    """Room for 8 sectors, writes of 16: the first comes in at once, the second when the first has drained,
-    in two pieces of 1 ms each behind a write cache. From a disk's, the platters take all of it at once, each
-    in 40 960: the second has the empty cache then, and the third once that is on the platters, too.
+def test_empty_cache_takes_a_write_larger_than_the_cache() -> None:
+    """An empty cache takes a write that is larger than the cache.  Writes have 16 sectors.
+
+    A write cache for 8 sectors:
+
+    * 0: write 1 comes in and drains in two pieces of 1 ms each.
+    * 2 ms: write 2 comes in.
+
+    A disk with a cache for 8 sectors or none, whose platters take 40 960 for a write:
+
+    * 0: the platters take write 1, so the cache is empty and takes write 2.
+    * 40 960: the platters take write 2.
+    * 81 920: write 2 is on the platters; write 3 comes in.
     """
     env = Environment()
     cache = write_cache(env, SlowDevice(env, MS), size=4 * KIB, piece=4 * KIB, depth=1)
@@ -284,8 +346,8 @@ def test_an_empty_cache_takes_what_is_larger_than_it() -> None:
         assert ends == [8_192, 16_384, 2 * 40_960 + 8_192]
 
 
-def test_a_device_s_completions_have_its_rank() -> None:
-    """At one instant, they come before a task that was made after the device."""
+def test_completions_have_the_rank_of_the_device() -> None:
+    """A completion comes before a task of the same instant that was made after the device."""
     env, order = Environment(), list[str]()
     cache = write_cache(env, SlowDevice(env, MS), size=MIB, piece=8 * KIB, depth=1)
     cache.submit(Request(Bio(0, 16)), lambda: order.append("completion"))
@@ -299,9 +361,13 @@ def test_a_device_s_completions_have_its_rank() -> None:
     assert order == ["completion", "task"]
 
 
-def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
-    """Three members, chunks of 8 sectors: 20 to 52 begins in the middle of the third chunk, and has pieces
-    of one place each on members 2 and 0. It is done with the slowest.
+def test_array_splits_a_request_from_the_middle_of_a_chunk() -> None:
+    """A request that begins in the middle of a chunk becomes one contiguous piece for each member.
+
+    * The array has three members and chunks of 8 sectors.
+    * The request 20 to 52 begins in the middle of the third chunk, on member 2.
+    * Members 2 and 0 have two chunks of it each, which are contiguous there.
+    * The request ends with the slowest piece.
     """
     env = Environment()
     members = [SlowDevice(env, ns) for ns in (30, 50, 40)]
@@ -316,28 +382,32 @@ def test_an_array_splits_from_the_middle_of_a_chunk() -> None:
     assert given == [[(8, 20, "FW"), (16, 18, "W")], [(8, 16, "FW")], [(4, 16, "FW")]]
 
 
-def test_the_null_device_takes_no_time() -> None:
-    """One request alone, and two at once."""
+def test_null_device_takes_no_time() -> None:
+    """A single request and two requests at once complete at the time of their submission."""
     env = Environment()
     device = NullDevice(env=env, spec=NullSpec(), name="nullb0")
     assert submit(env, device, (7, 0, 8, "W"), (9, 0, 8, "W"), (9, 8, 8, "W")) == [7, 9, 9]
 
 
 def loop(env: Environment, task: Any) -> LoopDevice:
-    """A command takes 100 ns, a page 10."""
+    """Return a loop device that takes 100 ns for a command and 10 ns for a page."""
     worker: Any = SimpleNamespace(task=task, spent=Spent())
     return LoopDevice(env=env, spec=LoopSpec(command_time=100, page_time=10), name="loop0", worker=worker)
 
 
-def test_a_loop_device_s_worker_takes_command_after_command() -> None:
-    """Three at 0, of 1, 2 and 16 pages, and two after its sleep, of half a page and of one."""
+def test_loop_worker_takes_one_command_after_another() -> None:
+    """The worker takes 100 ns for each command and 10 ns for each page.
+
+    * 0: commands of 1, 2 and 16 pages end at 110, 230 and 490.
+    * 900: the worker wakes up; commands of half a page and of one page end at 1 005 and 1 115.
+    """
     env = Environment()
     writes = ((0, 0, 8, "W"), (0, 800, 16, "W"), (0, 8, 128, "FW"), (900, 0, 4, "W"), (900, 8, 8, "W"))
     assert submit(env, loop(env, env.task("worker")), *writes) == [110, 230, 490, 1_005, 1_115]
 
 
-def test_what_a_loop_device_s_worker_does_is_the_device_s() -> None:
-    """100 and 10 for a page, 100 and 20 for two: of its life, none is left without a cause."""
+def test_loop_worker_accounts_its_time_to_the_device() -> None:
+    """The 110 ns of a command with one page and the 120 ns of one with two pages have the cause *device*."""
     env = Environment()
     worker: Any = SimpleNamespace(task=env.task("worker"), spent=Spent())
     spec = LoopSpec(command_time=100, page_time=10)
@@ -346,8 +416,15 @@ def test_what_a_loop_device_s_worker_does_is_the_device_s() -> None:
     assert worker.spent.device == 230
 
 
-def test_a_loop_device_s_worker_needs_a_processor_and_gives_way_between_commands() -> None:
-    """The only one is taken until 50; who wakes at 60 has it after the first command, for 30."""
+def test_loop_worker_yields_the_processor_between_commands() -> None:
+    """A task that wakes during a command gets the processor after this command.
+
+    * 0: two commands come, but another task has the only processor until 50.
+    * 50: the worker runs the first command.
+    * 60: a task wakes up.
+    * 160: the command ends; the task runs until 190.
+    * 190: the worker runs the second command until 300.
+    """
     env = Environment()
     of = Processors(env, 1, SchedulerRules(1_000, ahead_ns=1_000), lambda: 0.0)
 
@@ -361,8 +438,8 @@ def test_a_loop_device_s_worker_needs_a_processor_and_gives_way_between_commands
     assert (worker.ran_ns, worker.ready_ns) == (220, 80)
 
 
-def test_a_loop_device_s_worker_is_woken_once() -> None:
-    """By the first of two that come while it sleeps; what else comes at 950 comes before it is through."""
+def test_loop_worker_is_woken_once_for_two_commands() -> None:
+    """The first of two commands at 900 wakes the worker; an event at 950 comes before its first end."""
     env, log = Environment(), []
     device = loop(env, env.task("worker"))
 
@@ -376,8 +453,8 @@ def test_a_loop_device_s_worker_is_woken_once() -> None:
     assert log == [(950, -1), (1_010, 0), (1_120, 80)]
 
 
-def test_a_disk_s_head_is_in_use_for_all_that_passed() -> None:
-    """Asked in the middle of a write that takes 11 391 267 ns, and after it."""
+def test_use_of_a_disk_head_counts_a_running_write() -> None:
+    """The use of the head counts a running write (11 391 267 ns) up to now."""
     env = Environment()
     of, used = disk(env), list[float]()
     of.submit(Request(Bio(500_000, 8)), lambda: None)

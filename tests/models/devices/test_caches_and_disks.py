@@ -1,4 +1,4 @@
-"""What a write cache holds, disks, striping."""
+"""Write caches, disks and striping."""
 
 from __future__ import annotations
 
@@ -25,9 +25,11 @@ from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, S
     steps=st.lists(st.tuples(st.integers(0, 80), st.integers(1, 12), st.booleans()), max_size=60),
     at_most=st.integers(1, 9),
 )
-def test_cached_runs_hold_what_was_written(steps: list[tuple[int, int, bool]], at_most: int) -> None:
-    """Against a set of sectors: overlaps count once, a piece taken is contiguous, the next one from where it
-    is.
+def test_cached_runs_match_a_set_of_sectors(steps: list[tuple[int, int, bool]], at_most: int) -> None:
+    """Cached runs hold the sectors that a plain set holds.
+
+    Overlaps count once.  A piece that is taken is contiguous and begins at the next run from *start* on, or
+    at the first run.
     """
     cached, held = CachedRuns(), set[int]()
     for start, length, take in steps:
@@ -51,7 +53,7 @@ DISK: Any = N10_MACHINE.disks["vdb"].device.behind.members[0]  # type: ignore[at
 
 
 def finish_ns(device: Callable[[Environment], Any], places: list[int], sectors: int) -> list[int]:
-    """When each of the writes at *places*, all submitted at once, completes."""
+    """Submit writes at *places* at once; return the times of completion."""
     env, ends = Environment(), []
     target = device(env)
     for place in places:
@@ -61,8 +63,8 @@ def finish_ns(device: Callable[[Environment], Any], places: list[int], sectors: 
     return ends
 
 
-def test_a_disk_streams_at_its_zone_s_rate() -> None:
-    """In order, 512 MiB at the outer edge take their transfer time; at the inner edge, twice that."""
+def test_disk_streams_at_the_rate_of_the_zone() -> None:
+    """Sequential writes of 512 MiB run at the rate of the outer or the inner zone of the disk."""
     size, count = 2 * MIB // SECTOR_BYTES, 256
 
     def disk(env: Environment) -> Disk:
@@ -74,8 +76,8 @@ def test_a_disk_streams_at_its_zone_s_rate() -> None:
     assert inner / outer == pytest.approx(DISK.outer / DISK.inner, rel=0.05)
 
 
-def test_a_disk_s_seek_grows_with_the_distance() -> None:
-    """None where the head is; half a turn and a seek otherwise, the whole seek across the whole disk."""
+def test_disk_seek_grows_with_the_distance() -> None:
+    """A write at the head needs no seek; any other needs half a turn and a seek, up to the full seek."""
     disk = Disk(env=Environment(), spec=DISK, name="sda")
     last = DISK.size // SECTOR_BYTES
     transfer_ns = disk.service_ns(0, 8)
@@ -88,7 +90,7 @@ def test_a_disk_s_seek_grows_with_the_distance() -> None:
 
 
 def cache_spec(**changes: Any) -> WriteCacheSpec:
-    """A cache of 1 MiB, filled at 1 GB/s, in front of whatever the test gives."""
+    """Return the spec of a cache of 1 MiB with a link of 1 GB/s; the tests supply the device behind it."""
     values = {
         "size": MIB,
         "link": 10**9,
@@ -100,8 +102,8 @@ def cache_spec(**changes: Any) -> WriteCacheSpec:
     return WriteCacheSpec.model_validate(values | changes)
 
 
-def test_a_write_cache_absorbs_joins_and_drains() -> None:
-    """Sixteen adjacent writes complete at the speed of the link; behind it, they arrive as whole pieces."""
+def test_write_cache_joins_adjacent_writes_before_it_drains() -> None:
+    """Sixteen adjacent writes complete at the speed of the link and reach the device as three pieces."""
     env = Environment()
     behind = SlowDevice(env, 5 * MS)
     cache = WriteCache(env=env, spec=cache_spec(), name="c", behind=behind)
@@ -110,12 +112,12 @@ def test_a_write_cache_absorbs_joins_and_drains() -> None:
         cache.submit(Request(Bio(16 * i, 16)), lambda: ends.append(env.now))
     env.run()
     assert ends == [(i + 1) * 16 * 512 for i in range(16)]
-    assert [r.sectors for r in behind.requests] == [16, 112, 128]  # the first had to go alone
+    assert [r.sectors for r in behind.requests] == [16, 112, 128]  # the first drains before others come
     assert {r.start_sector // 128 for r in behind.requests[1:]} == {0, 1}
 
 
-def test_a_full_write_cache_is_as_slow_as_what_is_behind() -> None:
-    """In the long run, a piece of 64 KiB every 5 ms."""
+def test_full_write_cache_is_as_slow_as_its_device() -> None:
+    """Many writes to a full cache proceed at the rate of the device: a piece of 64 KiB every 5 ms."""
     env = Environment()
     behind = SlowDevice(env, 5 * MS)
     cache = WriteCache(env=env, spec=cache_spec(), name="c", behind=behind)
@@ -127,7 +129,7 @@ def test_a_full_write_cache_is_as_slow_as_what_is_behind() -> None:
 
 
 def test_striping_is_contiguous_on_every_member() -> None:
-    """Three rows of four chunks: each member gets its rows one behind the other."""
+    """Each of four members gets its chunks of three rows at consecutive places."""
     env = Environment()
     members = [SlowDevice(env, 0) for _ in range(4)]
     spec = Raid0Spec.model_validate({"chunk": 4 * KIB, "members": [{"kind": "null"}]})

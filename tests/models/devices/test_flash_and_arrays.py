@@ -18,7 +18,7 @@ from wbsim.sim.units import KIB, MIB, MS, US, S
 
 
 def ssd_spec(**changes: Any) -> SsdSpec:
-    """A drive with round numbers: 1 GB/s link, 10 us a command, 4 units of 4 KiB in 1 ms."""
+    """Return a drive with a link of 1 GB/s, 10 us a command, and 4 units that program 4 KiB in 1 ms."""
     fields = {
         "link": 10**9, "command_time": 10 * US, "latency": 20 * US, "cache": 64 * KIB, "units": 4,
         "flash_page": 4 * KIB, "program_time": MS, "read_time": 50_000, "protected": True,
@@ -27,7 +27,7 @@ def ssd_spec(**changes: Any) -> SsdSpec:
 
 
 def completions(device_of: Any, writes: list[tuple[int, int, str]]) -> list[int]:
-    """When each of the *writes* (start, sectors, op), all submitted at 0, completes (ns)."""
+    """Submit *writes* (start, sectors, op) at 0; return their times of completion (ns)."""
     env = Environment()
     device = device_of(env)
     times = [0] * len(writes)
@@ -44,22 +44,22 @@ def completions(device_of: Any, writes: list[tuple[int, int, str]]) -> list[int]
     return times
 
 
-def test_an_ssd_completes_into_its_cache() -> None:
-    """Command, transfer, latency; the link serialises, the latency does not."""
+def test_ssd_completes_a_write_when_it_is_cached() -> None:
+    """A write takes command time, transfer and latency; commands and transfers of two writes serialise."""
     times = completions(lambda env: Ssd(env=env, spec=ssd_spec(), name="d"), [(0, 8, "W"), (800, 8, "W")])
     assert times == [10_000 + 4_096 + 20_000, 2 * (10_000 + 4_096) + 20_000]
 
 
-def test_a_full_cache_drains_at_the_media_s_rate() -> None:
-    """In the long run: units * flash page / program time, here 16 MiB/s."""
+def test_full_cache_drains_at_the_rate_of_the_flash() -> None:
+    """The rate of many writes is units * flash page / program time, here 16 MiB/s."""
     writes = [(8 * i, 8, "W") for i in range(2_000)]
     times = completions(lambda env: Ssd(env=env, spec=ssd_spec(), name="d"), writes)
     drained = (2_000 - 16) * 4 * KIB  # all but what the cache still holds
     assert times[-1] == pytest.approx(drained * S / (4 * 4 * KIB * 1000), rel=0.01)
 
 
-def test_a_flush_waits_for_a_volatile_cache_only() -> None:
-    """FLUSH on a protected cache costs nothing; on a volatile one, the programming of what is in it."""
+def test_flush_waits_only_for_a_volatile_cache() -> None:
+    """FLUSH takes no time with a protected cache, and the programming of its pages with a volatile cache."""
     writes = [(0, 8, "W"), (8, 8, "FW")]
     protected = completions(lambda env: Ssd(env=env, spec=ssd_spec(), name="d"), writes)
     volatile = completions(lambda env: Ssd(env=env, spec=ssd_spec(protected=False), name="d"), writes)
@@ -67,7 +67,7 @@ def test_a_flush_waits_for_a_volatile_cache_only() -> None:
 
 
 def test_raid0_splits_at_chunks_and_waits_for_all_members() -> None:
-    """Pieces of one member go as one request; the slowest member ends the whole."""
+    """The pieces for one member become one request; the array's request ends with the slowest member."""
     env = Environment()
     members = [SlowDevice(env, 100), SlowDevice(env, 500)]
     spec = Raid0Spec(chunk=64 * KIB, members=(SATA_SSD_2013, SATA_SSD_2013))
@@ -80,7 +80,7 @@ def test_raid0_splits_at_chunks_and_waits_for_all_members() -> None:
 
 
 def test_more_bandwidth_is_never_slower() -> None:
-    """Metamorphic: a faster link or more units, an earlier end."""
+    """A faster link or more units never give a later end."""
     writes = [(8 * i, 8, "W") for i in range(300)]
     ends = [
         completions(lambda env, s=spec: Ssd(env=env, spec=s, name="d"), writes)[-1]
@@ -94,13 +94,13 @@ def test_more_bandwidth_is_never_slower() -> None:
     [
         (range(60, -1, -4), 4, 16),  # whole units
         (range(64), 1, 16),  # page by page, in order: each unit once
-        (range(60, -1, -4), 1, 16),  # a page of each unit has all of it programmed
-        (range(63, -1, -1), 1, 64),  # page by page, backwards: nothing goes on where the last write ended
+        (range(60, -1, -4), 1, 16),  # a page of each unit: the complete unit is programmed
+        (range(63, -1, -1), 1, 64),  # page by page, backwards: no write begins where the last one ended
         (range(58, -3, -4), 4, 32),  # across the edges: two units each
     ],
 )
-def test_an_indirection_unit_is_programmed_whole(order: range, pages: int, programs: int) -> None:
-    """Units of 16 KiB: it takes as long as so many programs."""
+def test_indirection_unit_is_programmed_completely(order: range, pages: int, programs: int) -> None:
+    """The writes take as long as *programs* programs of a unit of 16 KiB."""
     env = Environment()
     spec = SsdSpec.model_validate(
         {
@@ -126,10 +126,8 @@ def test_an_indirection_unit_is_programmed_whole(order: range, pages: int, progr
 @pytest.mark.parametrize(
     ("unit", "page", "fits"), [(2, 4, False), (12, 16, False), (4, 4, True), (8, 16, True)]
 )
-def test_an_indirection_unit_divides_a_flash_page_and_is_a_page_at_least(
-    unit: int, page: int, fits: bool
-) -> None:
-    """In KiB; each of the two conditions alone refuses it."""
+def test_indirection_unit_divides_a_flash_page_and_has_4_kib(unit: int, page: int, fits: bool) -> None:
+    """An indirection unit must divide a flash page and have at least 4 KiB; *unit* and *page* are in KiB."""
     if fits:
         ssd_spec(indirection_unit=unit * KIB, flash_page=page * KIB)
         return
@@ -137,9 +135,10 @@ def test_an_indirection_unit_divides_a_flash_page_and_is_a_page_at_least(
         ssd_spec(indirection_unit=unit * KIB, flash_page=page * KIB)
 
 
-def test_a_cache_s_link_is_in_use_for_all_that_passed() -> None:
-    """Two writes of 4 and 8 KiB at 100 MB/s, 20 us each, while the first is under way, after both, and for
-    ever.
+def test_use_of_a_cache_link_counts_a_running_write() -> None:
+    """The use of a link counts a running write up to now, and does not grow after the last write.
+
+    The writes have 4 and 8 KiB, at 100 MB/s, and take 20 us each in addition.
     """
     env = Environment()
     spec = WriteCacheSpec(
@@ -157,9 +156,12 @@ def test_a_cache_s_link_is_in_use_for_all_that_passed() -> None:
         assert (env.now, of.uses()["link"]) == (now_ns, used_ns)
 
 
-def test_a_cache_tells_the_parts_of_what_is_behind_it() -> None:
-    """Under a name of their own: 4 KiB at 100 MB/s and 20 us; on the drive 10 us and 4 096, and a page on one
-    of its four units.
+def test_uses_of_a_cache_name_the_parts_behind_it() -> None:
+    """`uses` of a cache has the parts of the drive behind the cache, with the prefix "behind".
+
+    * link: 4 KiB at 100 MB/s, and 20 us
+    * link of the drive: 4 096 ns and 10 us
+    * flash of the drive: a page on one of four units
     """
     env = Environment()
     spec = WriteCacheSpec(
@@ -173,8 +175,11 @@ def test_a_cache_tells_the_parts_of_what_is_behind_it() -> None:
     assert of.uses() == {"link": 20_000 + 40_960, "behind link": 14_096, "behind flash": MS / 4}
 
 
-def test_each_member_s_parts_are_told_by_its_number() -> None:
-    """Twelve chunks of 4 KiB over three members, of which the second programs twice as long."""
+def test_uses_of_an_array_number_the_parts_of_members() -> None:
+    """`uses` of an array has the parts of each member, with the member's number.
+
+    A write has twelve chunks of 4 KiB over three members, of which the second programs twice as long.
+    """
     env = Environment()
     specs = [ssd_spec(program_time=MS * (1 + (number == 1))) for number in range(3)]
     members = [Ssd(env=env, spec=spec, name=str(number)) for number, spec in enumerate(specs)]
@@ -197,23 +202,26 @@ def test_each_member_s_parts_are_told_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("sizes", "capacity"), [((3, 5), 6), ((5, 3, 4), 9), ((None, 4), 8), ((None, None), None), ((7,), 7)]
 )
-def test_an_array_holds_as_often_its_smallest_as_it_has_members(
+def test_array_capacity_is_smallest_member_times_members(
     sizes: tuple[int | None, ...], capacity: int | None
 ) -> None:
-    """In MiB; one whose size is not told holds anything."""
+    """The capacity of an array is that of its smallest member times the number of members.
+
+    Sizes are in MiB; a member without a size has no upper bound.
+    """
     members = [ssd_spec(size=None if size is None else size << 20) for size in sizes]
     found = Raid0Spec(chunk=4 * KIB, members=members).capacity
     assert found == (None if capacity is None else capacity << 20)
 
 
-def test_an_array_has_a_member_at_least() -> None:
-    """Of none there would be nothing to write to."""
+def test_array_without_members_is_refused() -> None:
+    """An array without members is refused, because it has no device to write to."""
     with pytest.raises(ValueError, match="at least 1 item"):
         Raid0Spec(chunk=4 * KIB, members=())
 
 
-def test_units_that_are_not_equally_busy_are_in_use_for_their_mean() -> None:
-    """One of two programs a page from 14 096 on, for 1 ms."""
+def test_use_of_flash_is_the_mean_over_its_units() -> None:
+    """The use of flash is the mean over its units: one of two programs a page from 14 096 to 1 014 096."""
     env = Environment()
     spec = ssd_spec(units=2, flash_page=4_096, program_time=MS, cache=1 << 20)
     of, used = Ssd(env=env, spec=spec, name="s"), list[float]()
@@ -224,8 +232,13 @@ def test_units_that_are_not_equally_busy_are_in_use_for_their_mean() -> None:
     assert used == [(500_000 - 14_096) / 2, MS / 2]
 
 
-def test_flash_is_in_use_for_what_is_programmed_and_not_for_what_waits() -> None:
-    """One unit: a page from 14 096 on for 1 ms, and the second behind it, for which it waits until then."""
+def test_use_of_flash_excludes_pages_that_wait_for_a_unit() -> None:
+    """A page that waits for a unit does not count as a use of flash.
+
+    * 14 096: the only unit programs the first page, until 1 014 096.
+    * 28 192: the second page is in the cache and waits for the unit.
+    * 1 014 096: the unit programs the second page, until 2 014 096.
+    """
     env = Environment()
     of, used = Ssd(env=env, spec=ssd_spec(units=1), name="s"), list[float]()
     for start in (0, 8):
@@ -236,9 +249,12 @@ def test_flash_is_in_use_for_what_is_programmed_and_not_for_what_waits() -> None
     assert used == [500_000 - 14_096, 1_500_000 - 14_096, 2 * MS]
 
 
-def test_a_page_is_programmed_until_its_end_whatever_is_on_its_way() -> None:
-    """The first until 1 014 096. At 1 000 000 comes a write that is on the link until 1 075 536: at
-    1 005 000 the first page has still 9 096 to go, and none of the others has begun.
+def test_use_of_flash_excludes_writes_on_the_link() -> None:
+    """A write that is on the link does not change the use of flash.
+
+    * 14 096: the first page is programmed, until 1 014 096.
+    * 1 000 000: a second write comes; it is on the link until 1 075 536.
+    * 1 005 000: the use of flash counts the first page since 14 096.
     """
     env = Environment()
     of, used = Ssd(env=env, spec=ssd_spec(units=1, cache=MIB), name="s"), list[float]()
@@ -249,9 +265,14 @@ def test_a_page_is_programmed_until_its_end_whatever_is_on_its_way() -> None:
     assert used == [1_005_000 - 14_096]
 
 
-def test_a_link_that_waits_for_room_in_the_cache_is_not_in_use() -> None:
-    """Three pages of 16 KiB at 1 GB/s, for each of which the cache has room once the one before is
-    programmed: the second waits from 32 768 to 616 384, the third from 632 768 to 1 216 384.
+def test_use_of_a_link_excludes_waits_for_cache_room() -> None:
+    """The use of a link excludes the time in which a write waits for room in the cache.
+
+    Pages have 16 KiB and take 16 384 on the link; the cache has room for one page.
+
+    * 16 384: page 1 is in the cache; it is programmed until 616 384.
+    * 32 768: page 2 waits for room, until 616 384.
+    * 632 768: page 3 waits for room, until 1 216 384.
     """
     env = Environment()
     page = 16 * KIB

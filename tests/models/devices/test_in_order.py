@@ -1,4 +1,4 @@
-"""Requests that end in the order in which they came."""
+"""Devices whose requests end in order of arrival."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from wbsim.sim.engine import Environment
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=30))
-def test_each_request_ends_at_its_own_time(steps: list[tuple[int, int]]) -> None:
-    """Requests come at any times, and end no sooner than the one before; an end may bring another request."""
+def test_each_request_ends_at_its_time_in_order_of_arrival(steps: list[tuple[int, int]]) -> None:
+    """Each request ends at its time, in order of arrival, also if an end submits another request.
+
+    At most one end is on the agenda.
+    """
     env = Environment()
     ends, ended, expected = InOrder(env), list[tuple[int, int]](), list[tuple[int, int]]()
     at_ns = end_ns = 0

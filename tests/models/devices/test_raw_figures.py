@@ -1,4 +1,4 @@
-"""The drives of W25 alone, under direct writes: against what was measured there, and their data sheets."""
+"""The drives of report W25 under direct writes, compared with measurements of W25 and with data sheets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from wbsim.sim.units import KIB, MIB, SECTOR_BYTES, S
 DEPTH = 32
 WRITES = 40_000
 CACHE = 8 * MIB
-"""Soon full: it is the long run that counts."""
+"""The size of the drive's cache: small, so that most of the run has a full cache."""
 
 
 def rate(device: dict[str, Any], size: int, *, random: bool) -> float:
-    """MB/s of direct writes of *size* bytes, so many that the drive has `DEPTH` of them at any time."""
+    """Return the rate (MB/s) of direct writes of *size* bytes, of which the drive always has `DEPTH`."""
     env = Environment()
     drive = Ssd(env=env, spec=SsdSpec.model_validate({**device, "cache": CACHE}), name="d")
     sectors = size // SECTOR_BYTES
@@ -50,21 +50,22 @@ def rate(device: dict[str, Any], size: int, *, random: bool) -> float:
     ("device", "mib"), [(PM9A3, 2_132), (BM1743, 457)], ids=["PM9A3", "BM1743"]
 )  # fmt: skip
 def test_small_random_writes_are_as_fast_as_measured(device: dict[str, Any], mib: float) -> None:
-    """mechanisms.md 6.5 [S]; the numbers were set from these."""
+    """The rates are those of mechanisms.md 6.5 [S], to which the drives' numbers were set."""
     assert rate(device, 4 * KIB, random=True) == pytest.approx(mib * MIB / 1e6, rel=0.01)
 
 
 @pytest.mark.parametrize(
     ("device", "mb"), [(PM9A3, 4_000), (BM1743, 2_000)], ids=["PM9A3", "BM1743"]
 )  # fmt: skip
-def test_a_sequence_is_as_fast_as_the_data_sheet_says(device: dict[str, Any], mb: float) -> None:
-    """mechanisms.md 8.1; of the BM1743 nothing was set from it."""
+def test_sequential_writes_are_as_fast_as_the_data_sheet_says(device: dict[str, Any], mb: float) -> None:
+    """The rates are those of mechanisms.md 8.1; no number of the BM1743 was set from them."""
     assert rate(device, 128 * KIB, random=False) == pytest.approx(mb, rel=0.05)
 
 
-def test_whole_units_at_random_are_as_fast_as_in_sequence() -> None:
-    """16 KiB is the BM1743's unit; the PM9A3 takes what its flash programs.  A fresh drive collects no
-    garbage.
+def test_random_writes_of_whole_units_are_as_fast_as_sequential() -> None:
+    """Random writes of 16 KiB, the BM1743's indirection unit, are as fast as sequential writes.
+
+    The PM9A3 writes at the rate at which its flash programs.  A fresh drive collects no garbage.
     """
     assert rate(BM1743, 16 * KIB, random=True) == pytest.approx(
         rate(BM1743, 128 * KIB, random=False), rel=0.02
