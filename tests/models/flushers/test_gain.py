@@ -1,4 +1,4 @@
-"""What several contexts gain, with processors, groups and a device that do not hold them up."""
+"""The gain of several contexts: processors, allocation groups and the device limit it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ BY_GROUP = '{ kind = "parallel", by = "allocation_group" }'
 
 
 def ended_s(flusher: str, command: str, *, more: str = "", memory_gib: int = 1) -> tuple[float, Machine]:
-    """When all of *command* was on the disk of a small machine like W25's."""
+    """Run *command* on a small machine like that of report W25.
+
+    Return the time (s) when all data is on the disk, and the machine.
+    """
     text = f"""\
 title = "what contexts gain"
 [scenario]
@@ -31,21 +34,21 @@ workload.command = "{command}"
 
 
 def in_groups(groups: int, files: int, rw: str = "randwrite", filesize: str = "16m") -> str:
-    """A job in each of so many directories, with so many files."""
+    """Return an fio command with a job in each of *groups* directories, each with *files* files."""
     jobs = " ".join(f"--name=j{i} --directory=/mnt/{i}" for i in range(groups))
     return f"{FIO} --rw={rw} --nrfiles={files} --filesize={filesize} {jobs}"
 
 
-def test_one_processor_is_shared_by_all_contexts() -> None:
-    """The device is never waited for: nothing is gained."""
+def test_several_contexts_gain_nothing_on_one_processor() -> None:
+    """Several contexts gain nothing on one processor, because no flusher waits for the device."""
     one = "machine.processors.count = 1\nmachine.processors.nodes = 1"
     alone, _ = ended_s('{ kind = "per_bdi" }', in_groups(4, 2), more=one)
     several, _ = ended_s(BY_GROUP, in_groups(4, 2), more=one)
     assert several > 0.97 * alone
 
 
-def test_a_disk_that_seeks_gives_sequential_streams_nothing() -> None:
-    """It is the disk that is waited for."""
+def test_several_contexts_gain_nothing_on_a_disk_that_seeks() -> None:
+    """Several contexts gain nothing with sequential streams on a disk, because the disk is the bottleneck."""
     disk = 'machine.disks.nvme0n1.like = "sata-disk"\nfilesystem.size = "512 GiB"'
     alone, _ = ended_s('{ kind = "per_bdi" }', in_groups(4, 1, "write", "128m"), more=disk)
     several, _ = ended_s(BY_GROUP, in_groups(4, 1, "write", "128m"), more=disk)
@@ -54,8 +57,9 @@ def test_a_disk_that_seeks_gives_sequential_streams_nothing() -> None:
 
 @pytest.mark.source
 def test_contexts_help_up_to_the_number_of_groups_with_inodes() -> None:
-    """Three groups: two contexts are faster than one, three faster than two, and from there it is flat; what
-    is left is flushers that have nothing to write.
+    """Three allocation groups have inodes, so each context up to the third makes the run faster.
+
+    Six contexts are as fast as three, and three of the six flushers have nothing to write.
     """
     flusher = '{{ kind = "parallel", by = "allocation_group", contexts = {} }}'
     ended = {n: ended_s(flusher.format(n), in_groups(3, 8, filesize="24m")) for n in (1, 2, 3, 6)}

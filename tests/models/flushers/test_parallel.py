@@ -1,4 +1,4 @@
-"""How many contexts a device has, and which of them an inode belongs to."""
+"""The number of contexts of a device, and the context that an inode belongs to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wbsim.sim.engine import GiveUp
 
 
 def machine(flusher: str, filesystem: str = "loop-xfs") -> Machine:
-    """With two processors, and an XFS of four groups."""
+    """Return a machine with two processors; its XFS has four allocation groups."""
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a --directory=/a --name=b --directory=/b",
         dirty_mib=8, filesystem=filesystem, more=f"kernel.flusher = {flusher}",
@@ -32,10 +32,10 @@ def machine(flusher: str, filesystem: str = "loop-xfs") -> Machine:
         ('{ kind = "per_bdi" }', "loop-xfs", 1),
     ],
 )
-def test_a_device_has_a_context_for_each_group_or_each_processor(
+def test_device_has_a_context_for_each_group_or_processor(
     flusher: str, filesystem: str, contexts: int
 ) -> None:
-    """bdi->nr_wb_ctx after the mount, unless it is given."""
+    """bdi->nr_wb_ctx after the mount is the number of groups or processors, unless the user gives it."""
     of = machine(flusher, filesystem)
     assert len(of.cache.wbs) == len(of.flushers.threads) == contexts
 
@@ -48,12 +48,15 @@ def test_a_device_has_a_context_for_each_group_or_each_processor(
         ("processor", [1, 1, 1, 1, 1], [1, 1, 1], [0, 3]),
     ],
 )
-def test_the_context_of_an_inode(
+def test_context_of_an_inode_follows_group_hash_or_processor(
     by: str, groups: list[int], hashed: list[int], processors: list[int]
 ) -> None:
-    """Groups 0 to 4, then inodes 1 to 3 of group 2, then processors 0 and 3, with four contexts; else group
-    1, inode 1, processor 1.  the golden ratio's first multiples have
-    upper halves of 0x61c88646, 0xc3910c8d and 0x255992d3.
+    """The context of an inode follows its allocation group, its number or its processor; there are four.
+
+    * ``groups``: the contexts of groups 0 to 4, for inode 1 on processor 1.
+    * ``hashed``: the contexts of inodes 1 to 3 of group 2, on processor 1.  The first multiples of the golden
+      ratio have the upper halves 0x61c88646, 0xc3910c8d and 0x255992d3.
+    * ``processors``: the contexts of inode 1 of group 1, on processors 0 and 3.
     """
     of = machine(f'{{ kind = "parallel", by = "{by}", contexts = 4 }}')
     bdi = only(of.mounts).bdi
@@ -62,8 +65,8 @@ def test_the_context_of_an_inode(
     assert [bdi.wbs.index(bdi.wb_of(1, 1, cpu)) for cpu in (0, 3)] == processors
 
 
-def test_a_writer_tells_all_contexts_to_write_in_the_background() -> None:
-    """Also those whose own writers have done nothing; but none that has nothing to write."""
+def test_start_background_wakes_all_contexts_with_dirty_inodes() -> None:
+    """start_background wakes its context and every other context of the device that has dirty inodes."""
     of = machine('{ kind = "parallel", by = "allocation_group" }')
     with pytest.raises(GiveUp):
         of.env.run(10_000)

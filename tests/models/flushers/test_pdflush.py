@@ -1,4 +1,4 @@
-"""The pool of pdflush threads: who is given work, who comes and who goes; and what a pass does."""
+"""The pool of pdflush threads: the threads that get work, start and exit; and the passes of a thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wbsim.sim.units import MS, S
 
 
 class Bdi:
-    """A device with one context, whose queue is congested or not."""
+    """A device with one context; the test sets ``queue.congested``."""
 
     def __init__(self, parts: Any, name: str) -> None:
         self.name = name
@@ -31,7 +31,11 @@ class Bdi:
 
 
 class Pool:
-    """One whose works take what *takes_ns* says, each once; ``began``: when, with what reason."""
+    """A pool whose passes take *takes_ns*, one after another, and then 1 ns.
+
+    ``began``: (time, thread, reason) of each pass; ``asked``: (device, pages) of each pass; ``writes``: the
+    pages that the next passes write.
+    """
 
     def __init__(self, *takes_ns: int, interval_ns: int = 1_000 * S, **spec: int) -> None:
         self.block = block = BlockLayer()
@@ -54,7 +58,7 @@ class Pool:
         run_for(self.env, 0)
 
     def pass_over(self, thread: Any, wb: Any, work: Work, pages: int) -> Generator[Wait, None, Any]:
-        """`Writeback.pass_over`: takes the next time, writes what it is to, and leaves nothing to do."""
+        """Stand for `Writeback.pass_over`; take an inode from b_more_io, if there is one."""
         self.began.append((self.env.now, thread.task.name, work.reason))
         self.asked.append((wb.name, pages))
         yield self.takes_ns.pop(0) if self.takes_ns else 1
@@ -63,17 +67,17 @@ class Pool:
         return SimpleNamespace(wrote=self.writes.pop(0) if self.writes else 0, cleaned=0)
 
     def ask(self) -> bool:
-        """Background work, if anybody is idle."""
+        """Give background work to an idle thread; return whether there was one."""
         return self.of.operation(Work("background", 0))
 
     def runs(self, ns: int) -> int:
-        """Let *ns* pass; how many threads there are then."""
+        """Let *ns* pass; return the number of threads then."""
         run_for(self.env, ns)
         return self.of.alive
 
 
-def test_the_thread_that_became_idle_last_is_asked_first() -> None:
-    """And a request that comes while none is idle is dropped."""
+def test_thread_that_became_idle_last_gets_the_next_work() -> None:
+    """pdflush_operation wakes the thread that became idle last, and drops work if no thread is idle."""
     pool = Pool(30, 10, 5)
     assert pool.ask()
     pool.runs(1)
@@ -86,16 +90,16 @@ def test_the_thread_that_became_idle_last_is_asked_first() -> None:
 
 
 @pytest.mark.parametrize(("busy_ns", "threads"), [(S, 2), (S + 1, 3)])
-def test_one_more_comes_when_the_pool_was_empty_for_more_than_a_second(busy_ns: int, threads: int) -> None:
-    """Seen by a thread that ends its work while no other is idle."""
+def test_pool_grows_after_it_was_empty_for_a_second(busy_ns: int, threads: int) -> None:
+    """A thread that ends its work starts another one if the pool has been empty for more than a second."""
     pool = Pool(busy_ns, 10 * S)
     pool.ask()
     pool.ask()
     assert pool.runs(busy_ns + 1) == threads
 
 
-def test_there_are_eight_at_most_and_one_more_a_second() -> None:
-    """However long all of them work; idle ones go, one a second, until two are left."""
+def test_pool_grows_to_eight_threads_and_shrinks_to_two() -> None:
+    """The pool grows to eight threads and shrinks to two, by at most one thread a second."""
     pool = Pool()
     grown = []
     for _ in range(12):
@@ -117,8 +121,11 @@ def test_there_are_eight_at_most_and_one_more_a_second() -> None:
 
 
 @pytest.mark.parametrize(("idle_ns", "threads"), [(S, 3), (S + 1, 2)])
-def test_one_goes_when_another_was_idle_for_more_than_a_second(idle_ns: int, threads: int) -> None:
-    """The one that has just ended its work, of three; of two none goes."""
+def test_thread_exits_if_another_was_idle_for_a_second(idle_ns: int, threads: int) -> None:
+    """A thread that ends its work exits if another thread has been idle for more than a second.
+
+    One of three threads exits; of two threads, the minimum, none exits.
+    """
     pool = Pool(min_threads=2, max_threads=3)
     pool.of.start_thread()
     run_for(pool.env, 0)
@@ -133,8 +140,12 @@ def test_one_goes_when_another_was_idle_for_more_than_a_second(idle_ns: int, thr
     assert pool.runs(2) == 2
 
 
-def test_one_a_second_comes_and_goes_though_two_end_at_once() -> None:
-    """The new one is not idle yet when the second looks; who is idle for longest was just looked at."""
+def test_two_simultaneous_ends_start_or_stop_one_thread() -> None:
+    """Two threads that end their work at once start one thread, or stop one thread.
+
+    * The first thread starts another one, so for the second thread the pool has been empty since now.
+    * The first thread exits and renews the idle time of the longest idle thread, so the second one stays.
+    """
     comes = Pool(S + 1, S + 1)
     comes.ask()
     comes.ask()
@@ -148,12 +159,15 @@ def test_one_a_second_comes_and_goes_though_two_end_at_once() -> None:
     assert goes.runs(9) == 3
 
 
-def test_it_is_the_longest_idle_that_counts() -> None:
-    """Not the one that came last: of three, one has been idle for two seconds, another for an instant."""
+def test_longest_idle_thread_decides_whether_a_thread_exits() -> None:
+    """A thread exits because of the longest idle thread, not because of the one that became idle last.
+
+    Of the other two threads, one has been idle for two seconds, the other one for an instant.
+    """
     pool = Pool(5, 9, max_threads=3)
     pool.of.start_thread()
     pool.runs(2 * S)
-    pool.of._alive = 2  # who ends first stays
+    pool.of._alive = 2  # the thread that ends first stays
     pool.ask()
     pool.ask()
     pool.runs(6)
@@ -161,8 +175,15 @@ def test_it_is_the_longest_idle_that_counts() -> None:
     assert pool.runs(9) == 2
 
 
-def test_periodic_work_comes_every_interval_and_at_least_a_second_after_its_end() -> None:
-    """Or is tried again a second later, where nobody was idle."""
+def test_kupdate_starts_each_interval_or_a_second_after_its_end() -> None:
+    """wb_kupdate starts every 5 s, and not earlier than 1 s after its last end.
+
+    * 10 s: wb_kupdate starts and runs for 4.5 s, until 14.5 s.
+    * 15.5 s: wb_kupdate starts again, and then every 5 s.
+
+    If no thread is idle, the timer tries again a second later.  Both threads are busy until 6.5 s, so the
+    timer fails at 5 s and 6 s, and wb_kupdate starts at 7 s.
+    """
     pool = Pool(1, 4_500 * MS, 1, interval_ns=5 * S)
     run_for(pool.env, 40 * S)
     assert [at for at, _, _ in pool.began] == [
@@ -181,8 +202,8 @@ def test_periodic_work_comes_every_interval_and_at_least_a_second_after_its_end(
     assert [at for at, _, reason in dropped.began if reason == "periodic"] == [7 * S]
 
 
-def test_a_sync_starts_all_once_and_does_the_rest_itself() -> None:
-    """wakeup_pdflush once for all devices; the work of sync(2) is nobody else's."""
+def test_sync_starts_one_pdflush_and_writes_the_rest_itself() -> None:
+    """sync(2) calls wakeup_pdflush once for all devices, and writes the rest itself."""
     pool = Pool()
     assert pool.of.queue(pool.wb, Work("start", 100)) is None
     assert pool.of.queue(pool.wb, Work("start", 100)) is None
@@ -191,8 +212,8 @@ def test_a_sync_starts_all_once_and_does_the_rest_itself() -> None:
     assert [reason for _, _, reason in pool.began] == ["background"]
 
 
-def test_what_is_asked_of_one_superblock_starts_nothing() -> None:
-    """Only wakeup_pdflush gives a thread work, and that is for all; syncfs(2) writes its own itself."""
+def test_work_for_one_superblock_starts_no_pdflush() -> None:
+    """syncfs(2) writes its superblock itself; only wakeup_pdflush, for all devices, gives a thread work."""
     pool, sb = Pool(), object()
     assert pool.of.queue(pool.wb, Work("start", 100, sb)) is None  # type: ignore[arg-type]
     pool.runs(10)
@@ -203,8 +224,8 @@ def test_what_is_asked_of_one_superblock_starts_nothing() -> None:
 
 
 @pytest.mark.parametrize(("dirty", "passes"), [(4, 0), (5, 1)])
-def test_background_work_is_over_below_the_threshold_alone(dirty: int, passes: int) -> None:
-    """background_writeout: of five pages, with just as many dirty it begins."""
+def test_background_work_begins_at_the_threshold_and_not_below(dirty: int, passes: int) -> None:
+    """background_writeout begins with five dirty pages, the threshold, and not with four."""
     pool = Pool()
     pool.cache.dirty = dirty
     pool.ask()
@@ -212,8 +233,11 @@ def test_background_work_is_over_below_the_threshold_alone(dirty: int, passes: i
     assert len(pool.began) == passes
 
 
-def test_what_one_of_two_devices_left_is_met_again_though_the_other_left_nothing() -> None:
-    """The newest is first, and has two that wait for their next turn: one is left after the first pass."""
+def test_pass_is_repeated_if_any_device_has_more_io() -> None:
+    """A pass is repeated if any device has inodes on b_more_io.
+
+    The newest device, sdb, comes first.  It has two such inodes, and one is left after the first pass.
+    """
     pool = Pool()
     other = Bdi(pool.block.parts, "sdb")
     pool.of.register(other)  # type: ignore[arg-type]
@@ -232,8 +256,9 @@ def test_what_one_of_two_devices_left_is_met_again_though_the_other_left_nothing
     ],
 )
 def test_a_pass_shares_1024_pages_among_all_devices(writes: list[int], asked: list[tuple[str, int]]) -> None:
-    """The newest first, as long as there are any left; the next pass begins anew, until one writes less and
-    leaves nothing.
+    """A pass writes up to 1 024 pages, of the newest device first.
+
+    Passes follow until one writes fewer pages and leaves no inode on b_more_io.
     """
     pool = Pool()
     other = Bdi(pool.block.parts, "sdb")
@@ -245,8 +270,13 @@ def test_a_pass_shares_1024_pages_among_all_devices(writes: list[int], asked: li
     assert pool.asked == asked
 
 
-def test_what_waits_for_its_next_turn_is_met_again_100_ms_later() -> None:
-    """Or as soon as a queue is no longer congested; with nothing left the work ends above the threshold."""
+def test_pass_is_repeated_after_100_ms_or_end_of_congestion() -> None:
+    """A pass that leaves inodes on b_more_io is repeated after 100 ms, or when congestion ends.
+
+    * 0: the first of three inodes is taken.
+    * 30 ms: congestion ends; the second inode is taken.
+    * 130 ms: the third inode is taken; the work ends, although the threshold is still exceeded.
+    """
     pool = Pool()
     pool.wb.b_more_io.extend([object(), object(), object()])
     pool.ask()
@@ -278,15 +308,15 @@ sync_after = true
 
 
 def of_two(kernel: str, dirty: int = 4) -> Machine:
-    """Everything twice."""
+    """Return a machine with two disks and two filesystems on one of them, with one program on each mount."""
     text = TWO.format(kernel=kernel, dirty=dirty, background=dirty // 2, fio=FIO)
     return build(parse(text, "x.toml").cases[0].scenario, 1)
 
 
 @pytest.mark.parametrize("kernel", ["2.6.29", "2.6.30", "2.6.31", "2.6.32", "2.6.37"])
 @pytest.mark.parametrize("dirty", [2, 64])
-def test_sync_loses_no_page_though_requests_are_dropped(kernel: str, dirty: int) -> None:
-    """Two disks, two filesystems on one of them, all threads of the pool busy or not."""
+def test_sync_writes_all_pages_although_the_pool_drops_work(kernel: str, dirty: int) -> None:
+    """sync(2) writes all pages, also if the busy pool drops background work (with a limit of 2 MiB)."""
     machine = of_two(kernel, dirty)
     machine.run()
     cache = machine.cache
@@ -295,7 +325,7 @@ def test_sync_loses_no_page_though_requests_are_dropped(kernel: str, dirty: int)
 
 
 def test_a_device_has_one_pdflush_at_a_time() -> None:
-    """Each inode is claimed with its device; of two devices another thread may have the other one."""
+    """A pass claims a device while it writes an inode; another pass may claim another device."""
     pool = Pool()
     other = Bdi(pool.block.parts, "sdb")
     pool.of.register(other)  # type: ignore[arg-type]
@@ -312,8 +342,8 @@ def test_a_device_has_one_pdflush_at_a_time() -> None:
     assert (second.enter(pool.wb), second.encountered_congestion) == (False, True)
 
 
-def test_a_congested_queue_is_left_alone_and_met_again() -> None:
-    """On a slow disk: no pdflush ever waits for a request, though writers do; all is written."""
+def test_pdflush_skips_a_congested_queue_and_never_waits_for_requests() -> None:
+    """pdflush on a slow disk sleeps for congestion but never for a request; writers do sleep for requests."""
     slow = 'machine.device = { kind = "loop", command_time = "200 us", page_time = "1 us" }'
     text = loop_config(
         f"{FIO} --rw=randwrite --nrfiles=2 --filesize=16m --name=a", dirty_mib=16, kernel="2.6.30",
@@ -332,8 +362,11 @@ def test_a_congested_queue_is_left_alone_and_met_again() -> None:
     assert PASS_PAGES == 1024
 
 
-def test_pdflush_alone_stops_before_the_last_request() -> None:
-    """Where no other event cuts its steps short: it leaves a file within the 15 requests above congestion."""
+def test_lone_pdflush_leaves_a_file_before_the_queue_is_full() -> None:
+    """pdflush leaves a file before the queue is full, also if no other event interrupts its steps.
+
+    A queue of 128 requests is congested from 113 on, so 15 requests are left to notice the congestion.
+    """
     text = (
         """\
 title = "a writer that ends, and pdflush after it"
@@ -357,15 +390,22 @@ programs.fio = \""""
     assert not any("a request" in of for of in slept)
 
 
-def test_a_pool_that_is_too_small_for_itself_is_refused() -> None:
-    """With both numbers."""
+def test_max_threads_below_min_threads_is_refused() -> None:
+    """The error gives both numbers."""
     with pytest.raises(ValueError, match="1 has to be min_threads 2 at least"):
         PdflushSpec(max_threads=1)
 
 
-def test_threads_are_made_when_needed_and_exit_after_five_idle_minutes() -> None:
-    """Of twenty devices two are written to: one for a moment, one for longer; the second comes when the
-    forker looks. From 3.10 on a work of a workqueue is there while it works.
+def test_flusher_threads_start_when_needed_and_exit_when_idle() -> None:
+    """2.6.37 starts a flusher thread when a device first needs one, and stops it after 30 idle seconds.
+
+    Programs write to two of twenty devices, the first for a moment only.
+
+    * 5 s: the forker looks at all devices and starts two threads.
+    * 35 s: the first device is written back.
+    * 70 s: the thread of the first device has been idle for more than 30 s and exits.
+
+    From 3.10 on the flusher is a work of a workqueue, which exists only while it works.
     """
     text = f"""\
 title = "many disks"
@@ -387,7 +427,7 @@ programs.long = "{FIO} --rw=write --nrfiles=1 --filesize=400k --rate=4k --name=a
     assert alive[4.0] == 0
     assert alive[6.0] == 2
     assert max(alive.values()) == 2
-    # The first is written back when it is 30 s old, at the tick of 35 s; 30 s later it is still there.
+    # The first file is written back when it is 30 s old, at the tick of 35 s; its thread exists at 64 s.
     assert (alive[64.0], alive[71.0]) == (2, 1)
     assert machine.flushers.alive == 1
     text = text.replace("2.6.37", "3.11").replace('exits_after = "30 s"', 'kind = "per_bdi"')
@@ -397,8 +437,11 @@ programs.long = "{FIO} --rw=write --nrfiles=1 --filesize=400k --rate=4k --name=a
 
 
 @pytest.mark.parametrize(("inodes", "passes"), [(1, 2), (2, 2), (0, 1)])
-def test_kupdate_writes_what_is_dirty_and_a_page_for_each_inode(inodes: int, passes: int) -> None:
-    """1 024 dirty pages are one pass; an inode more, and there is another."""
+def test_kupdate_writes_dirty_pages_plus_one_for_each_inode(inodes: int, passes: int) -> None:
+    """wb_kupdate writes as many pages as are dirty, plus one for each inode.
+
+    A pass has 1 024 pages, so 1 024 dirty pages and an inode need two passes.
+    """
     pool = Pool(interval_ns=5 * S)
     pool.cache.dirty = 1_024
     pool.wb.b_dirty.clear()
@@ -410,8 +453,13 @@ def test_kupdate_writes_what_is_dirty_and_a_page_for_each_inode(inodes: int, pas
     assert len(pool.asked) == passes
 
 
-def test_the_pool_is_empty_when_its_last_idle_thread_is_given_work() -> None:
-    """Two of two: the first at 1 s and the second at 2, so that one that ends at 2.9 s adds none."""
+def test_pool_is_empty_when_its_last_idle_thread_gets_work() -> None:
+    """The pool counts as empty from the moment when its last idle thread gets work.
+
+    * 1 s: the first of two threads gets work for 1.9 s.
+    * 2 s: the second thread gets work, so the pool is empty from now on.
+    * 2.9 s: the first thread ends; the pool was empty for 0.9 s, so no thread is started.
+    """
     pool = Pool(1_900 * MS, 10 * S)
     pool.runs(S)
     assert pool.ask()
@@ -420,8 +468,8 @@ def test_the_pool_is_empty_when_its_last_idle_thread_is_given_work() -> None:
     assert pool.runs(950 * MS) == 2
 
 
-def test_what_a_pass_sends_is_counted_with_its_context() -> None:
-    """Ten pages that are dirty before it, and three after it."""
+def test_pages_written_by_a_pass_count_with_their_context() -> None:
+    """A context has ten dirty pages before a pass and three after it, so seven pages count as flushed."""
     pool = Pool(5)
     wb = pool.wb
     wb.dirty = 10
