@@ -1,4 +1,4 @@
-"""A flusher's thread: what it does first."""
+"""The thread of a flusher: the order of its works, and its exit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from wbsim.sim.units import S
 
 
 def test_explicit_work_comes_first_and_in_order() -> None:
-    """Then the periodic check, every five seconds while anything is dirty; then the background check."""
+    """A flusher performs explicit work in order, then the periodic check, then the background check.
+
+    * 3 s: two works are queued and performed.
+    * 5 s and 10 s: periodic work, every five seconds while an inode is dirty.
+    * 7 s: the background threshold is exceeded; background work is performed.
+    """
     env, log = Environment(), []
 
     def perform(thread: Any, wb: Any, work: Work) -> Steps:
@@ -42,8 +47,13 @@ def test_explicit_work_comes_first_and_in_order() -> None:
     assert log == [(3, "start", 1), (3, "start", 2), *later]
 
 
-def test_a_thread_exits_at_the_first_look_after_more_than_its_time() -> None:
-    """Its work is at 5 s and it exits after 10: the forker finds it at 15 s and not at 20."""
+def test_idle_thread_exits_at_the_first_tick_after_its_limit() -> None:
+    """A thread exits at the first tick at which it has been idle for more than *exits_after_ns*.
+
+    * 5 s: the thread is made for its first work.
+    * 15 s: the thread has been idle for 10 s, which is not more than its limit of 10 s.
+    * 20 s: the thread has been idle for longer and exits.
+    """
     env, alive = Environment(), list[bool]()
 
     def perform(thread: Any, wb: Any, work: Work) -> Steps:

@@ -1,4 +1,4 @@
-"""The flusher's loop, visit by visit: what it takes, when, and where it stops."""
+"""The loop of the flusher, visit by visit: the inodes that it takes, their times, and its end."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from wbsim.sim.units import MS
 
 
 class Sb:
-    """A superblock of this filesystem."""
+    """A superblock of *filesystem*."""
 
     def __init__(self, filesystem: Any) -> None:
         self.filesystem = filesystem
 
     def wait_for_writeback(self, thread: Any) -> Steps:
-        """All I/O takes 1 000."""
+        """Wait 1 000 ns for all I/O."""
         yield 1_000
 
 
 class Loop:
-    """A context whose inodes take 100 ns each, under a list lock: 1 ns to take one, 2 to put it back, 10 to
-    move it; 5 outside of the lock. What happens is logged with its time.
+    """A context, whose flusher logs its events with their times.
+
+    To write an inode takes 100 ns.  Under the list lock, it takes 1 ns to take an inode, 2 ns to put it back,
+    and 10 ns to move it.  5 ns more are spent outside of the lock.
     """
 
     def __init__(self, *, avg_write: int = 4, limit: int = 80, background: int = 0, **rules: Any) -> None:
@@ -77,7 +79,7 @@ class Loop:
         yield 1_000
 
     def write_pages(self, thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
-        """The filesystem's."""
+        """Write up to ``nr_to_write`` and `writes_at_most` pages of *inode* in 100 ns."""
         budget = wbc.nr_to_write
         assert inode.i_sync is not None
         self.log.append((self.env.now, inode.name))
@@ -90,7 +92,7 @@ class Loop:
         wbc.nr_to_write -= written
 
     def dirty(self, *inodes: tuple[str, int, int], sb: Any = None) -> None:
-        """Inodes by name, when they were dirtied and how many pages; of one superblock, or of *sb*."""
+        """Dirty *inodes* (name, time, pages) of *sb*, or of the only superblock."""
         sb = sb or self.sb
         for name, when_ns, pages in inodes:
             inode: Any = SimpleNamespace(name=name, sb=sb, wb=self.wb, dirty_pages=pages, i_sync=None)
@@ -100,7 +102,7 @@ class Loop:
             self.cache.dirty += pages
 
     def perform(self, work: Work, at_ns: int = 0) -> list[tuple[Any, ...]]:
-        """What happens until *work*, which begins then, is over."""
+        """Perform *work* from *at_ns* on; return the log."""
 
         def body() -> Steps:
             yield from self.writeback.perform(self.thread, self.wb, work)
@@ -111,28 +113,32 @@ class Loop:
         return self.log
 
     def left(self) -> tuple[list[str], list[str], list[str]]:
-        """The lists: b_dirty, b_io, b_more_io."""
+        """Return the names of the inodes on b_dirty, b_io and b_more_io."""
         wb: Any = self.wb
         return tuple([inode.name for inode in of] for of in (wb.b_dirty, wb.b_io, wb.b_more_io))  # type: ignore[return-value]
 
 
-def test_periodic_work_takes_what_has_expired() -> None:
-    """At 1 050 what was dirtied by 50: two inodes are moved (20 ns), the first is taken (6), each is written
-    (100) and put back as the next is taken (8); a second look finds nothing (6). Younger ones stay.
+def test_periodic_work_takes_expired_inodes() -> None:
+    """Periodic work takes inodes that were dirtied at least 1 000 ns ago; younger inodes stay.
+
+    * 1 050: two inodes are moved (20 ns); the first one is taken (6).
+    * 1 076: a is written (100); it is put back and b is taken (8).
+    * 1 184: b is written (100) and put back (8).
+    * 1 292: a second slice finds no inode (6).
     """
     loop = Loop()
     loop.dirty(("a", 0, 3), ("b", 50, 3), ("young", 500, 3))
     assert loop.perform(Work("periodic"), 1_050) == [(1_076, "a"), (1_184, "b"), (1_298, "over")]
     assert loop.left() == (["young"], [], [])
-    lists = loop.wb.lock.stat  # both looks and both first takes, and two that put one back
+    lists = loop.wb.lock.stat  # two moves, two first takes, two puts
     assert (lists.acquisitions, lists.hold_ns) == (6, 20 + 1 + 3 + 3 + 0 + 1)
     loop = Loop()
     loop.dirty(("a", 51, 3))
     assert loop.perform(Work("periodic"), 1_050) == [(1_056, "over")]
 
 
-def test_other_work_takes_all_and_a_sync_what_was_dirty_at_its_beginning() -> None:
-    """An inode that is dirtied in the middle of the first slice is background work's, too."""
+def test_background_work_takes_late_inodes_and_sync_does_not() -> None:
+    """Background work takes an inode that is dirtied during its first slice; a sync does not."""
     for reason, names in (("background", ["a", "late"]), ("sync", ["a"])):
         loop = Loop()
         loop.dirty(("a", 0, 3))
@@ -142,7 +148,7 @@ def test_other_work_takes_all_and_a_sync_what_was_dirty_at_its_beginning() -> No
 
 @pytest.mark.parametrize(("slice_time", "slices"), [(114, 3), (115, 2), (222, 2), (223, 1)])
 def test_a_slice_ends_with_its_time(slice_time: int, slices: int) -> None:
-    """Three inodes: 6, and 108 for each; the time is looked at after each."""
+    """A slice takes 6 ns and 108 ns for each of three inodes, and tests its time after each inode."""
     loop = Loop(slice_time=slice_time)
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
     loop.perform(Work("background"), 10)
@@ -155,14 +161,14 @@ def test_a_slice_ends_with_its_time(slice_time: int, slices: int) -> None:
     ("background", "names"), [(8, ["a"]), (6, ["a"]), (5, ["a", "b"]), (2, ["a", "b", "c"])]
 )
 def test_background_work_ends_at_the_threshold(background: int, names: list[str]) -> None:
-    """Of nine dirty pages, three go with each slice; it goes on while more than *background* are left."""
+    """Each slice writes three of nine dirty pages; slices follow while more than *background* are dirty."""
     loop = Loop(slice_time=1, background=background)
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
     assert [name for _, name in loop.perform(Work("background"))] == [*names, "over"]
 
 
-def test_background_work_goes_on_while_a_context_has_more_than_its_share() -> None:
-    """Nothing is over the threshold of all, but this context may have two of its ten."""
+def test_background_work_continues_while_a_context_exceeds_its_share() -> None:
+    """Six dirty pages are below the background threshold of ten, but the share of this context is two."""
     loop = Loop(slice_time=1, background=10)
     loop.share = lambda pages: pages // 5
     loop.dirty(("a", 0, 3), ("b", 0, 3))
@@ -173,33 +179,36 @@ def test_background_work_goes_on_while_a_context_has_more_than_its_share() -> No
 @pytest.mark.parametrize(
     ("avg_write", "limit", "nr_pages", "budget"),
     [
-        (5_000, 10**6, LONG_MAX, 3_072),  # half a second: 2 500, and one chunk more, rounded down
+        (5_000, 10**6, LONG_MAX, 3_072),  # half a second: 2 500 pages, plus 1 024, rounded down
         (2_046, 10**6, LONG_MAX, 1_024),
         (2_048, 10**6, LONG_MAX, 2_048),
         (10**6, 8 * 1_500, LONG_MAX, 2_048),  # an eighth of the limit
-        (10**6, 10**6, 700, 700),  # a chunk of 1 024, of which the work wants 700
+        (10**6, 10**6, 700, 700),  # a chunk of 1 024, but the work needs only 700
     ],
 )
 def test_a_chunk_is_half_a_second_of_bandwidth(
     avg_write: int, limit: int, nr_pages: int, budget: int
 ) -> None:
-    """writeback_chunk_size."""
+    """writeback_chunk_size: half a second of bandwidth in chunks of 1 024 pages, at most limit / 8."""
     loop = Loop(avg_write=avg_write, limit=limit)
     loop.dirty(("a", 0, 3))
     loop.perform(Work("start", nr_pages))
     assert loop.budgets == [budget]
 
 
-def test_a_sync_s_budget_is_no_count() -> None:
-    """The whole file is meant, whatever was written before it."""
+def test_sync_has_an_unlimited_budget_for_each_inode() -> None:
+    """The nr_to_write of a sync is LONG_MAX for each inode, because a sync writes complete files."""
     loop = Loop()
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     loop.perform(Work("sync"))
     assert loop.budgets == [LONG_MAX] * 2
 
 
-def test_asked_for_pages_are_counted_with_their_inodes() -> None:
-    """Eight pages are asked for: 3 and an inode, and again, are eight: the third is left on b_io."""
+def test_explicit_work_counts_cleaned_inodes_like_pages() -> None:
+    """A cleaned inode counts like a page: two inodes with 3 pages use up a budget of eight.
+
+    The third inode is left on b_io.
+    """
     loop = Loop()
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
     loop.perform(Work("start", 8))
@@ -207,17 +216,24 @@ def test_asked_for_pages_are_counted_with_their_inodes() -> None:
     assert loop.budgets == [8, 4]
 
 
-def test_a_pass_has_its_quota_even_where_less_is_left_to_do() -> None:
-    """To 2.6.39: four pages are asked for, and the pass may write five: two of the second's three."""
+def test_pass_with_nr_to_write_may_exceed_the_requested_pages() -> None:
+    """To 2.6.39 a pass may write nr_to_write pages (five here), although the work asks for four.
+
+    The pass writes three pages of the first inode and two of the second.
+    """
     loop = Loop(nr_to_write=5, used_up="more_io", slice_time=1)
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     loop.perform(Work("start", 4))
     assert loop.budgets == [5, 2]
 
 
-def test_a_quota_counts_pages_alone_and_is_for_all_inodes() -> None:
-    """To 2.6.39: of a quota of 5, the first takes 3, the second 2 of its 3; that goes to b_more_io where the
-    era puts it, and comes last in the next turn. A turn that leaves a part of the quota is the last.
+def test_all_inodes_of_a_pass_share_nr_to_write_pages() -> None:
+    """To 2.6.39 all inodes of a pass share nr_to_write pages (five here); cleaned inodes do not count.
+
+    * pass 1: 3 pages of a, and 2 of 3 pages of b, which goes to b_more_io
+    * pass 2: 3 pages of c, and the last page of b
+
+    Pass 2 leaves a part of the quota, so it is the last one.
     """
     loop = Loop(nr_to_write=5, used_up="more_io", slice_time=1)
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3))
@@ -227,8 +243,11 @@ def test_a_quota_counts_pages_alone_and_is_for_all_inodes() -> None:
     assert len(loop.slices) == 2
 
 
-def test_an_inode_that_is_not_done_waits_at_the_tail() -> None:
-    """It could write 2 of 3 pages: dirtied again now, it comes after what waits."""
+def test_partly_written_inode_is_redirtied_at_the_tail() -> None:
+    """An inode with unwritten pages counts as dirtied again and moves to the tail of b_dirty.
+
+    The filesystem writes 2 of its 3 pages.
+    """
     loop = Loop()
     loop.writes_at_most = 2
     loop.dirty(("a", 0, 3))
@@ -241,8 +260,8 @@ def test_an_inode_that_is_not_done_waits_at_the_tail() -> None:
     assert loop.wb.b_dirty[0].dirtied_when == 116
 
 
-def test_work_for_one_superblock_passes_others_over() -> None:
-    """Theirs are dirtied again, at the tail."""
+def test_work_for_one_superblock_redirties_inodes_of_others() -> None:
+    """Work for one superblock redirties inodes of others at the tail of b_dirty."""
     loop = Loop()
     mine: Any = Sb(loop)
     loop.dirty(("other", 0, 3))
@@ -261,15 +280,15 @@ def test_work_for_one_superblock_passes_others_over() -> None:
         ("work", ["plug", "a", "b", "unplug", "over"]),
     ],
 )
-def test_where_a_plug_opens(scope: str, names: list[str]) -> None:
-    """Around a mapping, a slice (the second one finds nothing) or the work."""
+def test_plug_opens_around_mapping_slice_or_work(scope: str, names: list[str]) -> None:
+    """A plug opens around a mapping, a slice (the second slice finds no inode) or the work."""
     loop = Loop(plug_scope=scope)
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     assert [name for _, name in loop.perform(Work("sync"))] == names
 
 
-def test_who_asked_hears_of_the_end() -> None:
-    """After the last plug."""
+def test_waiter_of_a_work_wakes_after_the_last_plug() -> None:
+    """The waiter of a work wakes after the plug of the work is finished."""
     loop = Loop(plug_scope="work")
     done = Completion(loop.env, "it")
     told: list[int] = []
@@ -284,8 +303,8 @@ def test_who_asked_hears_of_the_end() -> None:
     assert loop.perform(Work("background", done=done))[-1][0] == told[0] == 10 + 6 + 100 + 8 + 1_000
 
 
-def test_a_writer_takes_its_turn_on_the_same_lists() -> None:
-    """writeback_inodes_wbc: up to so many pages; what that took off the budget."""
+def test_writer_writes_back_inodes_of_the_lists_of_the_flusher() -> None:
+    """writeback_inodes_wbc: a writer writes up to four pages and returns the pages off its budget."""
     loop = Loop(nr_to_write=1_024, used_up="more_io")
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     took: list[int] = []
@@ -300,8 +319,8 @@ def test_a_writer_takes_its_turn_on_the_same_lists() -> None:
     assert loop.left() == ([], [], ["b"])
 
 
-def test_a_filesystem_that_writes_more_than_its_budget_is_charged_for_all() -> None:
-    """The first file's seven pages at once, of a budget of four: three too many are off it, too."""
+def test_pages_beyond_the_budget_are_charged_to_the_budget() -> None:
+    """A filesystem that writes seven pages with a budget of four takes seven pages off the budget."""
     loop = Loop(nr_to_write=1_024, used_up="more_io")
 
     def write_whole(thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
@@ -327,10 +346,8 @@ def test_a_filesystem_that_writes_more_than_its_budget_is_charged_for_all() -> N
     ("reason", "waits", "names"),
     [("periodic", False, ["a"]), ("periodic", True, ["left"]), ("background", True, ["left", "a", "young"])],
 )
-def test_a_periodic_pass_refills_its_list_where_that_is_empty(
-    reason: Any, waits: bool, names: list[str]
-) -> None:
-    """generic_sync_sb_inodes for kupdate: with what has expired; other work adds to it what is dirty."""
+def test_periodic_pass_refills_b_io_only_if_it_is_empty(reason: Any, waits: bool, names: list[str]) -> None:
+    """generic_sync_sb_inodes: kupdate adds expired inodes to an empty b_io; other work adds all inodes."""
     loop = Loop(nr_to_write=1_024)
     if waits:
         loop.dirty(("left", 0, 3))
@@ -345,8 +362,8 @@ def test_a_periodic_pass_refills_its_list_where_that_is_empty(
     assert [name for _, name in loop.log] == names
 
 
-def test_each_visit_is_told() -> None:
-    """writeback_single_inode, with what was written."""
+def test_each_visit_emits_writeback_single_inode() -> None:
+    """The signal writeback_single_inode reports each visited inode and its written pages."""
     loop = Loop()
     told: list[tuple[str, int]] = []
     loop.signals.writeback_single_inode.observers.append(
@@ -360,12 +377,22 @@ def test_each_visit_is_told() -> None:
 @pytest.mark.parametrize(
     ("reason", "budgets"), [("periodic", [4, 1, 4, 4, 2]), ("background", [4, 1, 4, 1, 4, 2])]
 )
-def test_with_a_quota_only_periodic_work_empties_its_list_before_it_looks_again(
-    reason: Any, budgets: list[int]
-) -> None:
-    """Three inodes of three pages and a quota of four: one and a third are written, and two are left, one of
-    them in b_io. Periodic work takes that alone, and then the rest of the other with what has expired since;
-    other work looks for more at once, so that its second slice is of two inodes, too.
+def test_periodic_work_empties_b_io_before_it_calls_queue_io(reason: Any, budgets: list[int]) -> None:
+    """Periodic work with a quota empties b_io before it calls queue_io again; other work does not.
+
+    Inodes have three pages and the quota is four.  Late expires during the first pass.
+
+    periodic work:
+
+    * pass 1: 3 pages of a and 1 of b, which goes to b_more_io; c is left on b_io
+    * pass 2: 3 pages of c alone
+    * pass 3: queue_io adds b and late: 2 pages of b and 2 of late
+
+    background work, which takes late at once:
+
+    * pass 1: 3 pages of a and 1 of b
+    * pass 2: 3 pages of c and 1 of late
+    * pass 3: 2 pages of b and 2 of late
     """
     loop = Loop(nr_to_write=4, used_up="more_io", expire=1_000)
     loop.dirty(("a", 0, 3), ("b", 0, 3), ("c", 0, 3), ("late", 60, 3))
@@ -374,8 +401,8 @@ def test_with_a_quota_only_periodic_work_empties_its_list_before_it_looks_again(
 
 
 @pytest.mark.parametrize(("pages", "slices"), [(3, 1), (4, 2)])
-def test_a_quota_that_was_used_up_is_followed_by_another(pages: int, slices: int) -> None:
-    """To the last page: there may be more, which came meanwhile."""
+def test_pass_that_uses_up_its_quota_is_followed_by_another(pages: int, slices: int) -> None:
+    """A pass that uses up its quota of four pages is followed by another, because more may be dirty."""
     loop = Loop(nr_to_write=4)
     loop.dirty(("a", 0, pages))
     loop.perform(Work("start", 100), 50)
@@ -387,16 +414,16 @@ def test_a_quota_that_was_used_up_is_followed_by_another(pages: int, slices: int
     [("background", True, ["a"]), ("periodic", True, ["a"]), ("background", False, ["a", "b"]),
      ("periodic", False, ["a", "b"]), ("start", True, ["a", "b"]), ("sync", True, ["a", "b"])],
 )  # fmt: skip
-def test_background_and_periodic_work_leave_for_other_work(reason: Any, leaves: bool, names: Any) -> None:
-    """It is queued at 60, while the first of two slices runs; to 2.6.37 it has to wait for both."""
+def test_background_and_periodic_work_end_early_for_other_work(reason: Any, leaves: bool, names: Any) -> None:
+    """A sync is queued during the first of two slices; to 2.6.37 it waits for both slices."""
     loop = Loop(slice_time=1, leaves=leaves)
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     loop.env.call_at(1_060, 0, lambda: loop.wb.work_list.append(Work("sync")))
     assert [name for _, name in loop.perform(Work(reason), 1_000)] == [*names, "over"]
 
 
-def test_work_that_finds_other_work_does_nothing() -> None:
-    """Not even the lists are looked at."""
+def test_background_work_does_nothing_if_other_work_is_queued() -> None:
+    """Background work does not take the list lock while other work is queued."""
     loop = Loop()
     loop.dirty(("a", 0, 3))
     loop.wb.work_list.append(Work("sync"))
@@ -406,10 +433,10 @@ def test_work_that_finds_other_work_does_nothing() -> None:
 
 @pytest.mark.parametrize(("takes", "names"), [("at_start", ["a"]), ("at_pass", ["a", "late"])])
 @pytest.mark.parametrize("reason", ["start", "sync"])
-def test_explicit_work_takes_what_was_dirty_at_its_start_or_at_each_pass(
+def test_explicit_work_takes_inodes_dirty_at_start_or_at_pass(
     reason: Any, takes: str, names: list[str]
 ) -> None:
-    """An inode is dirtied at 60, during the first pass."""
+    """An inode that is dirtied during the first pass is taken if work takes inodes at each pass."""
     loop = Loop(explicit_takes=takes)
     loop.dirty(("a", 0, 3))
     loop.env.call_at(60, 0, lambda: loop.dirty(("late", 60, 3)))
@@ -417,8 +444,8 @@ def test_explicit_work_takes_what_was_dirty_at_its_start_or_at_each_pass(
 
 
 @pytest.mark.parametrize(("reason", "end_ns"), [("sync", 26 + 2 * 1_108), ("start", 26 + 2 * 108)])
-def test_a_flusher_waits_for_the_io_of_each_inode_that_it_syncs(reason: Any, end_ns: int) -> None:
-    """To 3.10; before it sleeps its plug is emptied, and other work does not wait."""
+def test_flusher_waits_for_the_io_of_each_synced_inode(reason: Any, end_ns: int) -> None:
+    """To 3.10 a sync flushes its plug and waits for the I/O of each inode; other work does not wait."""
     loop = Loop(waits_for_io=True)
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     log = loop.perform(Work(reason))
@@ -429,8 +456,11 @@ def test_a_flusher_waits_for_the_io_of_each_inode_that_it_syncs(reason: Any, end
 @pytest.mark.parametrize(
     ("own", "log"), [(True, [(6, "before sleep"), (5_016, "a"), (5_130, "over")]), (False, [(6, "over")])]
 )
-def test_a_sync_waits_for_an_inode_that_another_thread_writes_back(own: bool, log: Any) -> None:
-    """Until 5 000: the inode is still dirty then, and written.  One of another superblock is let alone."""
+def test_sync_waits_for_writeback_of_an_inode_by_another_thread(own: bool, log: Any) -> None:
+    """A sync waits for the writeback of an inode by another thread, if the inode is of its superblock.
+
+    The other thread ends at 5 000 and leaves the inode dirty, so the sync writes it.
+    """
     loop = Loop()
     loop.dirty(("a", 0, 3))
     inode, i_sync = loop.wb.b_dirty.popleft(), InodeSync(loop.env)
@@ -447,8 +477,11 @@ def test_a_sync_waits_for_an_inode_that_another_thread_writes_back(own: bool, lo
 
 
 @pytest.mark.parametrize(("reason", "names"), [("background", []), ("start", []), ("sync", ["a"])])
-def test_a_sync_meets_what_another_thread_gave_back_during_its_pass(reason: Any, names: list[str]) -> None:
-    """Whose writeback was not for data integrity: another pass follows, and none after that."""
+def test_sync_adds_a_pass_for_an_inode_given_back_dirty(reason: Any, names: list[str]) -> None:
+    """A sync adds a pass if another thread, not for data integrity, gave back a dirty inode during its pass.
+
+    Other work does not.
+    """
     loop = Loop(nr_to_write=1_024, explicit_takes="at_pass")
     loop.dirty(("mine", 0, 3), ("a", 0, 3))
     inode: Any = loop.wb.b_dirty.pop()
@@ -461,8 +494,8 @@ def test_a_sync_meets_what_another_thread_gave_back_during_its_pass(reason: Any,
     assert loop.wb.given_back == 1
 
 
-def test_what_data_integrity_leaves_dirty_was_dirtied_later() -> None:
-    """A sync does not meet it again, or it would never end."""
+def test_inode_left_dirty_by_sync_is_not_given_back() -> None:
+    """An inode that a sync leaves dirty does not count as given back, or the sync might never end."""
     loop = Loop(explicit_takes="at_pass")
     loop.writes_at_most = 2
     loop.dirty(("a", 0, 3))
@@ -472,7 +505,7 @@ def test_what_data_integrity_leaves_dirty_was_dirtied_later() -> None:
 
 @pytest.mark.parametrize("nr_to_write", [None, 1_024])
 def test_work_ends_while_another_superblock_has_more_io(nr_to_write: int | None) -> None:
-    """Inodes of another superblock stay on b_more_io, as old as they were, if its lists are separate."""
+    """Inodes of another superblock stay on b_more_io and keep their age, if lists are separate."""
     loop = Loop(nr_to_write=nr_to_write)
     loop.wb.per_superblock = True
     mine: Any = Sb(loop)
@@ -486,7 +519,7 @@ def test_work_ends_while_another_superblock_has_more_io(nr_to_write: int | None)
 
 @pytest.mark.parametrize("nr_to_write", [None, 1_024])
 def test_work_moves_its_inodes_while_another_superblock_has_io(nr_to_write: int | None) -> None:
-    """An inode of another superblock on b_io keeps no work from queue_io, if its lists are separate."""
+    """A work calls queue_io although b_io holds an inode of another superblock, if lists are separate."""
     loop = Loop(nr_to_write=nr_to_write)
     loop.wb.per_superblock = True
     mine: Any = Sb(loop)
@@ -499,8 +532,11 @@ def test_work_moves_its_inodes_while_another_superblock_has_io(nr_to_write: int 
 
 
 @pytest.mark.parametrize("nr_to_write", [None, 1_024])
-def test_work_goes_on_past_what_another_left_of_another_superblock(nr_to_write: int | None) -> None:
-    """An era without nr_to_write has not looked at b_dirty then."""
+def test_work_continues_after_foreign_inodes_left_on_b_io(nr_to_write: int | None) -> None:
+    """A work redirties an inode that another work left on b_io and then takes inodes from b_dirty.
+
+    An era without nr_to_write calls queue_io for the first time then.
+    """
     loop = Loop(nr_to_write=nr_to_write)
     mine: Any = Sb(loop)
     loop.dirty(("other", 0, 3))
@@ -511,8 +547,13 @@ def test_work_goes_on_past_what_another_left_of_another_superblock(nr_to_write: 
 
 
 @pytest.mark.parametrize(("reason", "at_most", "flushed"), [("start", 9, (2, 8)), ("sync", 3, (1, 6))])
-def test_what_was_flushed_is_counted(reason: Any, at_most: int, flushed: tuple[int, int]) -> None:
-    """Inodes of 3 and 5 pages: both are left clean or, if 3 pages can be written, the first is."""
+def test_cleaned_inodes_and_written_pages_are_counted(
+    reason: Any, at_most: int, flushed: tuple[int, int]
+) -> None:
+    """Written pages and cleaned inodes are counted.
+
+    Inodes have 3 and 5 pages; if a visit can write 3 pages, only the first inode is left clean.
+    """
     loop = Loop(avg_write=4_096)
     loop.writes_at_most = at_most
     loop.dirty(("a", 0, 3), ("b", 0, 5))
@@ -520,8 +561,8 @@ def test_what_was_flushed_is_counted(reason: Any, at_most: int, flushed: tuple[i
     assert (loop.wb.flushed_inodes, loop.wb.flushed_pages) == flushed
 
 
-def test_what_another_thread_sends_is_not_the_flusher_s() -> None:
-    """Seven pages of the context went under writeback by an fsync(2) before the flusher wrote its three."""
+def test_flushed_pages_exclude_pages_sent_by_another_thread() -> None:
+    """Seven pages that an fsync(2) sent before the flusher wrote three do not count as flushed."""
     loop = Loop()
     loop.dirty(("a", 0, 3))
     loop.wb.account_dirtied(7)
@@ -540,10 +581,13 @@ def test_what_another_thread_sends_is_not_the_flusher_s() -> None:
         (1, "redirty_tail", "periodic", False),
     ],
 )
-def test_an_inode_that_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
+def test_inode_with_used_up_chunk_is_requeued_or_redirtied(
     left: int, used_up: str, reason: Any, more: bool
 ) -> None:
-    """requeue_inode, by era: an inode of five pages, of which three may be written, after the first visit."""
+    """requeue_inode: an inode whose chunk is used up goes to b_more_io or to the tail, by era and reason.
+
+    The inode has five pages, and a chunk three.
+    """
     loop, seen = Loop(nr_to_write=3, used_up=used_up, expire=0), list[Any]()
     loop.writes_at_most = 3 - left
     loop.dirty(("a", 0, 5))
@@ -555,8 +599,8 @@ def test_an_inode_that_used_its_chunk_up_waits_for_more_io_or_at_the_tail(
 @pytest.mark.parametrize(
     ("reason", "background"), [("background", True), ("periodic", True), ("start", False), ("sync", False)]
 )
-def test_a_flusher_that_nobody_waits_for_says_so(reason: Any, background: bool) -> None:
-    """Writeback throttling gives it less of the queue."""
+def test_background_and_periodic_work_mark_the_flusher_as_background(reason: Any, background: bool) -> None:
+    """Background and periodic work set ``Thread.background``; writeback throttling has a lower limit then."""
     loop = Loop()
     loop.perform(Work(reason, 1))
     assert loop.thread.background == background

@@ -1,4 +1,4 @@
-"""A context's lists: what moves when, and in which order."""
+"""The inode lists of a writeback context: moves between them, and their order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wbsim.sim.invariants import LawBroken
 
 
 def context(*inodes: tuple[str, int], per_superblock: bool = False) -> Any:
-    """Return a context with inodes of these superblocks, dirtied at these times."""
+    """Return a context with *inodes*, each given by its superblock and the time when it was dirtied."""
     wb: Any = WritebackContext(
         "vda",
         SimpleNamespace(),
@@ -28,12 +28,12 @@ def context(*inodes: tuple[str, int], per_superblock: bool = False) -> Any:
 
 
 def listed(inodes: Any) -> list[tuple[str, int]]:
-    """Superblock and time of each."""
+    """Return the superblock and the time of each inode."""
     return [(inode.sb, inode.dirtied_when) for inode in inodes]
 
 
-def test_what_is_as_old_moves_and_younger_stays() -> None:
-    """Behind what already waits for another turn."""
+def test_queue_io_moves_expired_inodes_and_leaves_younger_ones() -> None:
+    """queue_io moves inodes that were dirtied by 10 to b_io, behind the inodes of b_more_io."""
     wb = context(("a", 5), ("a", 10), ("a", 11))
     wb.b_more_io.append(SimpleNamespace(sb="a", wb=wb, dirtied_when=1, dirty_pages=1, i_sync=None))
     wb.dirty_and_writeback = wb.dirty = 4
@@ -45,8 +45,8 @@ def test_what_is_as_old_moves_and_younger_stays() -> None:
     wb.check()
 
 
-def test_inodes_of_each_superblock_come_together() -> None:
-    """The oldest one's first."""
+def test_queue_io_groups_inodes_by_superblock() -> None:
+    """queue_io sorts inodes by superblock; the superblock of the oldest inode comes first."""
     wb = context(("b", 1), ("a", 2), ("b", 3), ("a", 4))
     wb.queue_io(9)
     assert listed(wb.b_io) == [("b", 1), ("b", 3), ("a", 2), ("a", 4)]
@@ -55,8 +55,8 @@ def test_inodes_of_each_superblock_come_together() -> None:
     assert listed(wb.b_io) == [("b", 1), ("b", 5), ("a", 2), ("a", 4), ("c", 3)]
 
 
-def test_lists_of_each_superblock_keep_the_others_where_they_are() -> None:
-    """Work on one superblock moves and takes its inodes; others keep their list and their age."""
+def test_lists_per_superblock_leave_inodes_of_others_in_place() -> None:
+    """Work on one superblock moves and takes only its inodes; other inodes keep their list and their age."""
     wb = context(("a", 1), ("b", 2), ("a", 3), ("b", 4), ("b", 9), per_superblock=True)
     wb.requeue_io(wb.b_dirty.popleft())
     wb.requeue_io(wb.b_dirty.popleft())
@@ -76,8 +76,8 @@ def test_lists_of_each_superblock_keep_the_others_where_they_are() -> None:
     assert listed(wb.b_io) == [("b", 4), ("b", 9)]
 
 
-def test_one_list_for_all_gives_back_inodes_of_other_superblocks() -> None:
-    """Work on one superblock passes the inodes of others, which count as dirtied again (redirty_tail)."""
+def test_one_list_for_all_redirties_inodes_of_other_superblocks() -> None:
+    """Work on one superblock passes over inodes of others, which count as dirtied again (redirty_tail)."""
     wb = context(("a", 1), ("b", 2), ("a", 3))
     wb.requeue_io(wb.b_dirty.popleft())
     assert wb.holds(wb.b_more_io, "b")
@@ -87,16 +87,16 @@ def test_one_list_for_all_gives_back_inodes_of_other_superblocks() -> None:
     assert listed(wb.b_dirty) == [("a", 77), ("a", 78)]
 
 
-def test_an_inode_waits_for_more_io_or_at_the_tail() -> None:
-    """As old as it was, or dirtied again."""
+def test_requeue_io_keeps_the_age_and_add_renews_it() -> None:
+    """requeue_io puts an inode on b_more_io with its age; add puts it at the tail, dirtied now."""
     wb = context(("a", 1), ("b", 2))
     wb.requeue_io(wb.b_dirty.popleft())
     wb.add(wb.b_dirty.popleft(), 77)
     assert (listed(wb.b_more_io), listed(wb.b_dirty)) == ([("a", 1)], [("b", 77)])
 
 
-def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:
-    """And one that belongs elsewhere, or is being written back."""
+def test_check_raises_for_a_wrongly_listed_inode() -> None:
+    """A listed inode is listed once, dirty, of this context and not under writeback, or check raises."""
     for spoil in ("twice", "clean", "elsewhere", "written back"):
         wb = context(("a", 1))
         inode = wb.b_dirty[0]
@@ -113,8 +113,8 @@ def test_check_finds_an_inode_that_is_listed_twice_or_clean() -> None:
 
 
 @pytest.mark.parametrize(("when_ns", "place"), [(0, 0), (1, 1), (2, 1), (3, 2), (9, 3)])
-def test_an_inode_that_is_given_back_is_as_old_as_before(when_ns: int, place: int) -> None:
-    """It comes behind those that are no younger."""
+def test_give_back_keeps_the_age_of_an_inode(when_ns: int, place: int) -> None:
+    """give_back inserts an inode into b_dirty behind all inodes that are not younger."""
     wb = context(("a", 1), ("b", 3), ("c", 5))
     inode: Any = SimpleNamespace(sb="d", wb=wb, dirty_pages=1, i_sync=None, dirtied_when=when_ns)
     wb.give_back(inode)

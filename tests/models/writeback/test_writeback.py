@@ -1,4 +1,4 @@
-"""The whole path, small: conservation, the plug's place, determinism, and that it bends the right way."""
+"""Small runs of the complete model: conservation, the scope of the plug, determinism, effects of changes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from wbsim.sim.units import MIB, S
 
 
 def iterations(machine: Machine) -> list[Any]:
-    """fs_mark's lines."""
+    """Return the iterations of fs_mark."""
     return list(only(machine.programs).iterations)
 
 
 @settings(
     max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate]
-)  # a failing run is long to shrink
+)  # shrinking a failing run takes long
 @given(
     patched=st.booleans(),
     processes=st.integers(1, 5),
@@ -37,9 +37,12 @@ def iterations(machine: Machine) -> list[Any]:
 )
 @example(
     patched=False, processes=5, files=131, memory_mib=4, size=9 * MIB
-)  # it grows while it gets its blocks
+)  # the file grows while its blocks are allocated
 def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: int, size: int) -> None:
-    """At every moment dirtied = cleaned + dirty + under writeback; after a sync all of it is clean."""
+    """At the end of the program each dirtied page is dirty, under writeback or written.
+
+    After a sync all pages are written.
+    """
     machine = build(
         small_scenario(
             patched=patched, processes=processes, files=files * 4096 // (4096 + size) + 1, loops=2,
@@ -64,7 +67,7 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
 
 
 def data_requests(machine_of: dict[str, Any]) -> list[int]:
-    """Sizes (sectors) of the data writes of a run, in the order in which they were issued."""
+    """Run a small scenario and return the sizes (sectors) of its data writes, in order of issue."""
     signals = Signals()
     sizes: list[int] = []
 
@@ -77,8 +80,13 @@ def data_requests(machine_of: dict[str, Any]) -> list[int]:
     return sizes
 
 
-def test_the_plug_s_place_is_the_whole_patch() -> None:
-    """Per mapping: one request a file.  Per slice: neighbours merge.  Per work item: no less."""
+def test_plug_scope_decides_whether_small_files_merge() -> None:
+    """The scope of the plug decides whether bios of several files merge (report P13).
+
+    * per mapping: a request for each file
+    * per slice: less than 15 % as many requests
+    * per work item: at most 20 % more requests than per slice
+    """
     of: dict[str, Any] = {"processes": 4, "files": 2_000, "loops": 3}
     mapping = data_requests(of)
     slices = data_requests({**of, "patched": True})
@@ -89,8 +97,8 @@ def test_the_plug_s_place_is_the_whole_patch() -> None:
     assert len(work) <= 1.2 * len(slices)
 
 
-def test_a_large_file_merges_inside_its_own_plug() -> None:
-    """One plug per mapping is not no plug (mechanisms.md, pitfall 1)."""
+def test_large_file_merges_with_a_plug_per_mapping() -> None:
+    """A plug per mapping still merges the bios of one file (mechanisms.md, pitfall 1)."""
     sizes = data_requests(
         {"processes": 1, "files": 30, "memory_mib": 64, "changes": {"workload.file_size": 4 * MIB}}
     )
@@ -99,7 +107,7 @@ def test_a_large_file_merges_inside_its_own_plug() -> None:
 
 
 def test_more_streams_than_the_plug_holds_do_not_merge() -> None:
-    """The knee: 12 interleaved streams merge, 24 do not, since every new request then finds 16."""
+    """12 interleaved streams merge; 24 do not, because every new request finds the plug full with 16."""
 
     def mean(processes: int) -> float:
         files = 24_000 // processes
@@ -116,7 +124,7 @@ def test_more_streams_than_the_plug_holds_do_not_merge() -> None:
 @pytest.mark.parametrize("patched", [False, True])
 @pytest.mark.stock
 def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> None:
-    """Same seed, same results to the last ns, on the light waits and on stock SimPy."""
+    """One seed gives the same results to the ns with the light primitives and with stock SimPy."""
 
     def trace(primitives: Any) -> tuple[Any, ...]:
         machine = run_small(patched=patched, primitives=primitives, processes=6, files=300)
@@ -140,8 +148,8 @@ def test_light_and_stock_primitives_agree_on_the_whole_model(patched: bool) -> N
     ],
 )
 @pytest.mark.stock
-def test_large_files_run_on_stock_simpy(kernel: str, filesystem: str, command: str) -> None:
-    """Compiled walks end where the light engine would have had an event: the same results to the last ns."""
+def test_large_files_give_the_same_results_on_stock_simpy(kernel: str, filesystem: str, command: str) -> None:
+    """Compiled walks end where the light engine would have an event, so both engines agree to the ns."""
     text = loop_config(f"{FIO} {command}", dirty_mib=4, kernel=kernel, filesystem=filesystem)
     (case,) = parse(text, "x.toml").cases
     found = []
@@ -166,8 +174,8 @@ print(hashlib.sha256(repr((program.iterations, only(m.queues).stat, program.syst
 """
 
 
-def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
-    """Two processes with different hash seeds, and this one, agree."""
+def test_results_do_not_depend_on_the_hash_seed() -> None:
+    """Two processes with different hash seeds and this process give the same results."""
     digests = set()
     for hash_seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
@@ -183,13 +191,13 @@ def test_same_seed_same_bytes_whatever_the_hash_seed() -> None:
     assert len(digests) == 1
 
 
-def test_another_seed_gives_other_bytes() -> None:
-    """The dice do matter."""
+def test_another_seed_gives_other_results() -> None:
+    """The random numbers of a seed change the results."""
     assert iterations(run_small(seed=1)) != iterations(run_small(seed=2))
 
 
-def test_a_golden_log_of_a_tiny_run() -> None:
-    """Five files, patched: the flusher's events as the kernel would trace them, readable in a diff."""
+def test_tiny_run_gives_the_golden_log_of_block_events() -> None:
+    """A patched run of five files gives the flusher's block events as the kernel would trace them."""
     signals = Signals()
     log: list[str] = []
 
@@ -219,10 +227,10 @@ def test_a_golden_log_of_a_tiny_run() -> None:
 
 @pytest.mark.parametrize("factor", [3, 7])
 def test_slower_processors_stretch_an_unthrottled_run(factor: int) -> None:
-    """Metamorphic: with every path *factor* times longer, and no throttling, so is the run."""
+    """An unthrottled run takes *factor* times longer if every code path does."""
 
     def wall_ns(scale: float) -> int:
-        lines = dict.fromkeys(("line_own", "line_time", "line_from_far"), 0)  # which are no path's
+        lines = dict.fromkeys(("line_own", "line_time", "line_from_far"), 0)  # cache lines, not code paths
         changes = {"machine.processors.cv": 0}
         changes |= {f"machine.processors.{of}_scale": scale for of in ("writer", "flusher")}
         changes |= {f"machine.processors.{name}": ns for name, ns in lines.items()}
@@ -233,7 +241,7 @@ def test_slower_processors_stretch_an_unthrottled_run(factor: int) -> None:
 
 
 def test_a_cheaper_flusher_is_never_slower() -> None:
-    """Metamorphic: less work per inode, no longer a run; the throttled writers follow the flusher."""
+    """Less work per inode never makes a run longer, because throttled writers follow the flusher."""
     walls = [
         iterations(run_small(files=2_000, changes={"machine.processors.flusher_scale": scale}))[-1].end_ns
         for scale in (0.5, 2.0, 8.0)
@@ -242,8 +250,8 @@ def test_a_cheaper_flusher_is_never_slower() -> None:
     assert walls[2] > 1.5 * walls[0]
 
 
-def test_writers_outnumber_processors() -> None:
-    """Forty processes on sixteen processors all finish, and none loses time to no one."""
+def test_forty_writers_finish_on_sixteen_processors() -> None:
+    """Forty processes on sixteen processors all finish, and each one has used processor time."""
     machine = run_small(processes=40, files=50, loops=2)
     assert iterations(machine)[-1].count == 4_000
     assert all(process.spent.system > 0 for process in only(machine.programs).family.children)
