@@ -1,4 +1,4 @@
-"""Processors: who runs, who waits, and whom interrupts take time from."""
+"""Processors: the tasks that run, the tasks that wait, and the tasks that interrupts take time from."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ WEIGHTS = dict(zip(range(-5, 6), (3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 
 
 
 def processors(env: Any, count: int, rules: SchedulerRules = ENDLESS) -> Processors:
-    """So many; interrupts hit the first."""
+    """Return *count* processors; interrupts hit the first seat."""
     return Processors(env, count, rules, lambda: 0.0)
 
 
 def start(env: Any, of: Processors, body: Callable[[Task], Steps], at: int = 0, **how: Any) -> Task:
-    """A task on these processors."""
+    """Start a task with *body* on the processors *of*, at time *at*."""
     task: Task = of.adopt(env.task("t"), **how)
     env.start(task, body(task), at)
     return task
@@ -39,8 +39,9 @@ def start(env: Any, of: Processors, body: Callable[[Task], Steps], at: int = 0, 
 @pytest.mark.parametrize("seated", [True, False])
 @pytest.mark.parametrize(("count", "expected_ms"), [(1, 40), (2, 20), (4, 10), (8, 10)])
 def test_processors_share_out_the_work(count: int, expected_ms: int, seated: bool) -> None:
-    """Four tasks of 10 ms each, on fewer processors, take turns and lose no time; each is ready for what the
-    others take.
+    """Four tasks of 10 ms take turns on *count* processors and lose no time.
+
+    On one processor, each task is ready while the others run.
     """
     env = Environment()
     of = processors(env, count, SchedulerRules(2 * MS))
@@ -52,7 +53,7 @@ def test_processors_share_out_the_work(count: int, expected_ms: int, seated: boo
                 yield ready
 
     tasks = [start(env, of, body, seated=seated) for _ in range(4)]
-    env.call_at(7 * MS, 9, of.check)  # while some have seats, too
+    env.call_at(7 * MS, 9, of.check)  # while some tasks have seats, too
     env.run()
     of.check()
     assert env.now == expected_ms * MS
@@ -62,8 +63,12 @@ def test_processors_share_out_the_work(count: int, expected_ms: int, seated: boo
         assert [task.ready_ns for task in tasks] == [30 * MS] * 4
 
 
-def test_an_interrupt_charges_whose_seat_it_hits() -> None:
-    """The process owes the time, also while it sleeps and nobody has its seat; nobody pays for others."""
+def test_interrupt_time_is_charged_to_the_owner_of_the_seat() -> None:
+    """A process owes the time of interrupts that hit its seat, also while it sleeps.
+
+    A seat without an owner charges no task.  The process loses its seat when other processes need both
+    processors.
+    """
     env = Environment()
     where = [0.0]
     of = Processors(env, 2, ENDLESS, lambda: where[0])
@@ -85,7 +90,7 @@ def test_an_interrupt_charges_whose_seat_it_hits() -> None:
     where[0] = 0.0
     of.interrupt(7)
     assert (process.owed_ns, kernel.owed_ns) == (507, 0)
-    others = [start(env, of, body, seated=True) for _ in range(2)]  # who needs both processors
+    others = [start(env, of, body, seated=True) for _ in range(2)]  # they need both processors
     of.interrupt(9)
     where[0] = 0.9
     of.interrupt(20)
@@ -93,8 +98,14 @@ def test_an_interrupt_charges_whose_seat_it_hits() -> None:
     assert sorted(other.owed_ns for other in others) == [9, 20]
 
 
-def test_who_slept_waits_for_a_processor_again() -> None:
-    """One processor: the first sleeps from 0 to 10 and wants it back while the second has it until 25."""
+def test_task_that_slept_waits_for_a_busy_processor() -> None:
+    """A task that has slept waits for a processor again.  There is one processor.
+
+    * 0: the first task sleeps until 10.
+    * 1: the second task gets the processor for 24.
+    * 10: the first task is ready.
+    * 25: the second task ends; the first one gets the processor.
+    """
     env = Environment()
     of = processors(env, 1)
     log: list[tuple[int, str]] = []
@@ -114,8 +125,13 @@ def test_who_slept_waits_for_a_processor_again() -> None:
     assert (first.ready_ns, first.ran_ns, of.idle_ns) == (15, 0, 1)
 
 
-def test_who_waited_for_a_processor_and_then_idles_waits_for_it_no_longer() -> None:
-    """The second is ready from 0 to 25, works for 5 and has nothing to do for 10: no wait but idleness."""
+def test_idle_time_after_a_wait_for_a_processor_is_idle() -> None:
+    """A task that waited for a processor and parks later is idle, not waiting.
+
+    * 0: the first task has the only processor until 25; the second task is ready.
+    * 25: the second task works for 5.
+    * 30: the second task parks for 10, which count as idle.
+    """
     env = Environment()
     of = processors(env, 1)
 
@@ -135,7 +151,7 @@ def test_who_waited_for_a_processor_and_then_idles_waits_for_it_no_longer() -> N
 
 
 def test_without_a_scheduler_a_task_needs_no_processor() -> None:
-    """It sleeps, and goes on."""
+    """A task without a scheduler sleeps for 10 ns and then runs without a processor."""
     env = Environment()
     task = env.task("t")
     env.start(task, sleep(task, 10, "a pause"))
@@ -143,8 +159,12 @@ def test_without_a_scheduler_a_task_needs_no_processor() -> None:
     assert (env.now, task.ran_ns) == (10, 0)
 
 
-def test_who_spins_keeps_its_processor_and_who_sleeps_does_not() -> None:
-    """Two processors: one holds the lock until 100, one spins for it, so that a third runs at 100 only."""
+def test_spinning_task_keeps_its_processor() -> None:
+    """A task that spins keeps its processor.
+
+    There are two processors.  The first task holds the lock until 100 and the second one spins for the lock,
+    so the third task runs at 100.
+    """
     env = Environment()
     of = processors(env, 2)
     lock = SpinLock(env, "l", HandOff(0, 0))
@@ -165,8 +185,14 @@ def test_who_spins_keeps_its_processor_and_who_sleeps_does_not() -> None:
     assert (env.now, of.used_ns) == (200, 100 + 200 + 1)
 
 
-def test_a_running_program_is_preempted_when_its_slice_is_over_on_a_tick() -> None:
-    """Two of 10 ms from 1 ms on: slices of 1.5 ms are seen to be over at multiples of 4 ms."""
+def test_program_is_preempted_at_the_first_tick_after_its_slice() -> None:
+    """The end of a slice of 1.5 ms is noticed at the next multiple of 4 ms.
+
+    Two programs of 10 ms start at 1 ms:
+
+    * the first runs from 1 to 4, 8 to 12 and 16 to 19 ms
+    * the second runs from 4 to 8, 12 to 16 and 19 to 21 ms
+    """
     env = Environment()
     of = processors(env, 1, SchedulerRules(1500 * US, tick_ns=4 * MS))
     ended = []
@@ -178,7 +204,6 @@ def test_a_running_program_is_preempted_when_its_slice_is_over_on_a_tick() -> No
     tasks = [start(env, of, body, at=MS) for _ in range(2)]
     env.run()
     of.check()
-    # 1-4, then 4-8, 8-12 and so on: the first has 3 + 4 ms by 12 and ends at 19 after 16
     assert ended == [19 * MS, 21 * MS]
     assert [(task.ran_ns, task.ready_ns) for task in tasks] == [(10 * MS, 8 * MS), (10 * MS, 10 * MS)]
 
@@ -187,17 +212,25 @@ def test_a_running_program_is_preempted_when_its_slice_is_over_on_a_tick() -> No
     ("rules", "began_us"),
     [
         (SchedulerRules(4 * MS, ahead_ns=4 * MS), 3_000),
-        (SchedulerRules(4 * MS, ahead_ns=0), 4_000),  # it is as far as who runs, and waits for its slice
+        (SchedulerRules(4 * MS, ahead_ns=0), 4_000),  # as far as the running task: waits for its slice
         (SchedulerRules(4 * MS, ahead_ns=1), 3_000),
         (SchedulerRules(4 * MS, ahead_ns=2 * MS, granularity_ns=2 * MS - 1), 3_000),
-        (SchedulerRules(4 * MS, ahead_ns=2 * MS, granularity_ns=2 * MS), 4_000),  # that is not enough
-        (SchedulerRules(4 * MS, ahead_ns=4 * MS, granularity_ns=3 * MS), 4_000),  # it has not run, either
+        (
+            SchedulerRules(4 * MS, ahead_ns=2 * MS, granularity_ns=2 * MS),
+            4_000,
+        ),  # equals the granularity
+        (
+            SchedulerRules(4 * MS, ahead_ns=4 * MS, granularity_ns=3 * MS),
+            4_000,
+        ),  # new: starts at 0
     ],
 )
-def test_who_wakes_takes_the_processor_of_who_is_far_enough_ahead(
-    rules: SchedulerRules, began_us: int
-) -> None:
-    """One runs from the beginning; another wakes at 3 ms, and can be as much before it as the era allows."""
+def test_waking_task_preempts_a_task_that_is_far_enough_ahead(rules: SchedulerRules, began_us: int) -> None:
+    """A task that wakes at 3 ms preempts a task that runs since 0 if their virtual times differ enough.
+
+    The waking task comes up to ``ahead_ns`` before the running one; the distance must exceed
+    ``granularity_ns``.
+    """
     env = Environment()
     of = processors(env, 1, rules)
     began = []
@@ -217,8 +250,11 @@ def test_who_wakes_takes_the_processor_of_who_is_far_enough_ahead(
     assert (first.ready_ns, second.ready_ns) == (100 * US, (began_us - 3_000) * US)
 
 
-def test_of_two_the_one_that_is_farther_ahead_is_preempted() -> None:
-    """On two processors, one since 0 and one since 2 ms, when a third wakes at 3."""
+def test_new_task_preempts_at_the_first_of_the_shortest_queues() -> None:
+    """A new task waits at the first of the shortest queues and preempts the task there.
+
+    Two tasks run on two processors, since 0 and since 2 ms, when a third one starts at 3 ms.
+    """
     env = Environment()
     of = processors(env, 2, SchedulerRules(50 * MS, ahead_ns=MS))
 
@@ -234,9 +270,13 @@ def test_of_two_the_one_that_is_farther_ahead_is_preempted() -> None:
     assert (first.ready_ns, second.ready_ns) == (100 * US, 0)
 
 
-def test_who_had_to_give_way_takes_nobody_s_processor() -> None:
-    """A program loses its processor at 4 ms, with its slice, and waits for it until who has it ends at 7; a
-    light thread of the kernel keeps the other one, which nobody waits for.
+def test_preempted_task_preempts_no_other_task() -> None:
+    """A preempted task waits for its processor and preempts no other task, even one of less weight.
+
+    * 0: a program runs on the first processor.
+    * 2 ms: a light kernel thread runs on the second one; another task waits for the first one.
+    * 4 ms: the slice of the program ends, and the other task runs for 3 ms.
+    * 7 ms: the program runs again; the kernel thread has kept its processor.
     """
     env = Environment()
     of = processors(env, 2, SchedulerRules(4 * MS))
@@ -261,8 +301,8 @@ def test_who_had_to_give_way_takes_nobody_s_processor() -> None:
     assert first.ready_ns == 3 * MS
 
 
-def test_kernel_code_is_not_preempted_before_it_asks() -> None:
-    """Its slice is over at 1 ms, it asks at 5: then the other runs."""
+def test_kernel_code_gives_way_only_at_cond_resched() -> None:
+    """The slice of kernel code is over at 1 ms; the other task runs at 5 ms, after cond_resched."""
     env = Environment()
     of = processors(env, 1, SchedulerRules(MS))
     began = []
@@ -283,8 +323,14 @@ def test_kernel_code_is_not_preempted_before_it_asks() -> None:
     assert began == [5 * MS, 7 * MS]
 
 
-def test_who_wakes_waits_at_the_processor_that_it_had() -> None:
-    """Two processors, both taken when it wakes: it waits for the second, which is free later."""
+def test_waking_task_waits_at_its_last_processor() -> None:
+    """A waking task waits for its last processor, unless another one becomes idle before.
+
+    * 0: the first task has processor 0 until 50; the second has processor 1 until 5 and sleeps until 15.
+    * 7: another task has processor 1 until 102.
+    * 15: the second task wakes and waits for processor 1.
+    * 50: processor 0 is idle and takes the second task.
+    """
     env = Environment()
     of = processors(env, 2)
     log: list[tuple[int, int]] = []
@@ -309,8 +355,13 @@ def test_who_wakes_waits_at_the_processor_that_it_had() -> None:
     assert log == [(50, 0)], "the first is free before, and takes it over"
 
 
-def test_an_idle_processor_takes_over_who_waits_for_another() -> None:
-    """Three of 10 ms on the first, one of 4 ms on the second, which then has the third."""
+def test_idle_processor_takes_the_next_waiting_task() -> None:
+    """A processor that becomes idle runs the next task of its queue.
+
+    * 0: tasks of 10 and 4 ms run; a task of 10 ms waits for each processor.
+    * 4 ms: the second processor runs its waiting task until 14 ms.
+    * 10 ms: the first processor runs its waiting task until 20 ms.
+    """
     env = Environment()
     of = processors(env, 2, SchedulerRules(50 * MS))
     ended: list[tuple[int, int]] = []
@@ -329,9 +380,12 @@ def test_an_idle_processor_takes_over_who_waits_for_another() -> None:
     assert ended == [(4, 1), (10, 0), (14, 1), (20, 0)]
 
 
-def test_a_bound_task_waits_beside_an_idle_processor() -> None:
-    """Two processors: the first one's code asks at 100 and 200, and its slice is over by then.  A task that
-    is bound to it wakes at 10.  It runs from 100 on, and the code goes on at once on the second processor.
+def test_bound_task_waits_although_another_processor_is_idle() -> None:
+    """A bound task waits for its processor, also if another one is idle.
+
+    * 0: kernel code runs on processor 0; its slice is over at 50.
+    * 10: a task that is bound to processor 0 wakes.
+    * 100: the code calls cond_resched; the bound task runs, and the code continues on processor 1.
     """
     env = Environment()
     of = processors(env, 2, SchedulerRules(50))
@@ -360,15 +414,16 @@ def test_a_bound_task_waits_beside_an_idle_processor() -> None:
 
 
 def noted(env: Environment, task: Task, ns: int, ended: list[tuple[str, int, int]]) -> Steps:
-    """Work for *ns*, and note when and where that ended."""
+    """Work for *ns*; append the name, the end and the processor to *ended*."""
     yield ns
     ended.append((task.name, env.now, task.cpu))
 
 
 def test_no_processor_takes_a_bound_task_from_another() -> None:
-    """The first processor has 100 of code, a bound task and a free one, which woke later.
+    """A processor takes tasks from another one, but not bound tasks.
 
-    The second one is idle from 20 on, and takes the free task; with balance, it has that before.
+    Processor 0 has 100 ns of code, and a bound task and then a free task in its queue.  Processor 1 is idle
+    from 20 on and takes the free task.  With ``balance_ns``, the free task moves to its queue before.
     """
     for rules in (SchedulerRules(10**6), SchedulerRules(10**6, balance_ns=15)):
         env = Environment()
@@ -388,9 +443,11 @@ def test_no_processor_takes_a_bound_task_from_another() -> None:
         assert ended == [("short", 20, 1), ("free", 25, 1), ("code", 100, 0), ("bound", 105, 0)]
 
 
-def test_queues_are_balanced_now_and_then() -> None:
-    """Three busy loops on two processors: all 9 ms one that waits goes to the other queue; were that an even
-    number of slices, it would be the same one each time.
+def test_load_balance_gives_three_loops_equal_processor_time() -> None:
+    """Three busy loops on two processors get equal time with load_balance, and not without.
+
+    Every 9 ms a waiting loop moves to the other queue.  With an even number of slices the same loop would
+    move each time.
     """
     env = Environment()
     of = processors(env, 2, SchedulerRules(1 * MS, balance_ns=9 * MS))
@@ -406,9 +463,14 @@ def test_queues_are_balanced_now_and_then() -> None:
     assert sorted(alone.ran_ns(task) // MS for task in tasks) == [45, 45, 90]
 
 
-def test_who_is_balanced_onto_user_work_gets_the_processor_at_the_next_slice() -> None:
-    """A wakes at 1 000 010 on a processor whose user work can be preempted; B waits behind 50 ms of kernel
-    code, is moved to the other queue at 10 000 010 and 9 ms later, and goes on there.
+def test_task_that_load_balance_moves_preempts_an_expired_slice() -> None:
+    """A task that load_balance moves runs at once if the slice of the running user work is over.
+
+    * 5: user work, which can be preempted, runs on processor 1.
+    * 40: kernel code has processor 0 for 50 ms.
+    * 1 000 010: A wakes and waits for processor 0; B follows 20 ns later.
+    * 10 000 010: load_balance moves A to processor 1, where A runs at once.
+    * 19 000 010: load_balance moves B.
     """
     env = Environment()
     of = processors(env, 2, SchedulerRules(MS, balance_ns=9 * MS))
@@ -434,9 +496,11 @@ def test_who_is_balanced_onto_user_work_gets_the_processor_at_the_next_slice() -
     assert went_on == [("A", 10_000_010), ("B", 19_000_010)]
 
 
-def test_a_sleeper_beside_a_busy_loop_is_late_as_measured() -> None:
-    """docs/measurements.md G, on one processor: it runs at once, nearly always, as it keeps what it is owed;
-    once that is used up, it waits for a tick: at 99 % 3.4 to 3.7 ms.
+def test_sleeper_next_to_a_busy_loop_is_late_as_measured() -> None:
+    """A sleeper nearly always runs at once next to a busy loop, because it keeps its lag.
+
+    When its lag is used up, the sleeper waits for a tick: the 99th percentile is 3.4 to 3.7 ms on one
+    processor (docs/measurements.md G).
     """
     env = Environment()
     of = processors(env, 1, KERNELS["6.18"].sched.rules(1))
@@ -457,9 +521,10 @@ def test_a_sleeper_beside_a_busy_loop_is_late_as_measured() -> None:
     assert 2 * MS < np.percentile(late, 99) < 4 * MS
 
 
-def test_the_lag_of_who_sleeps() -> None:
-    """As far as it is behind the average of all, by two slices or a tick at most; who is before it owes
-    nothing. A hog of 20, one that came at 10: the average is 15.
+def test_sleeping_task_keeps_its_lag_up_to_a_limit() -> None:
+    """The lag of a task is its distance behind the average, at most two slices or a tick.
+
+    A task ahead of the average has no lag.  The hog is at 20 and a light task at 10, so the average is 15.
     """
     queue = RunQueue(SchedulerRules(100, keeps_lag=True))
     hog, light, late = (Environment().task(name) for name in ("hog", "light", "late"))
@@ -473,7 +538,7 @@ def test_the_lag_of_who_sleeps() -> None:
     assert queue.lag_of(light, 0) == 5
     light.virtual_ns = -10_000
     assert queue.lag_of(light, 0) == 200
-    # It comes back where it is owed as much again: the average is 20 less its own pull of 6.
+    # A task wakes with its lag of 6: it pulls the average from 20 to 14, and is 6 behind that.
     queue.pop()
     hog.since_ns, late.lag_ns = 0, 6
     queue.wakes(late, hog, 0)
@@ -483,7 +548,7 @@ def test_the_lag_of_who_sleeps() -> None:
     late.lag_ns = 0
     queue.wakes(late, hog, 0)
     assert not queue.takes_over(hog), "who has had its share, and no more, goes on"
-    # One that weighs twice as much pulls the average by twice its lag.
+    # A task of double weight pulls the average by twice its lag.
     queue.pop()
     late.weight, late.lag_ns = 2_048, 6
     queue.wakes(late, hog, 0)
@@ -514,12 +579,15 @@ def test_the_lag_of_who_sleeps() -> None:
         max_size=6,
     ),
 )
-def test_work_is_conserved(
+def test_times_of_tasks_and_processors_are_conserved(
     make: Any, count: int, rules: SchedulerRules, plans: Sequence[tuple[int, bool, int, int, list[Any]]]
 ) -> None:
-    """Whatever tasks do: each works as long as it was to; its life is work, waiting for a processor and
-    sleep; all work and all idling make up the time of all processors; nobody waits beside an idle one, but
-    bound tasks, which run on their processor.
+    """Times add up for any tasks under any rules.
+
+    * Each task works as long as planned.
+    * The time of a task is work, waits for a processor and sleep.
+    * Work and idle time add up to the time of all processors.
+    * A task waits next to an idle processor only if it is bound, and a bound task runs on its processor.
     """
     env = make()
     of = processors(env, count, rules)
@@ -554,14 +622,14 @@ def test_work_is_conserved(
         worked = sum(ns for what, ns in steps if what != "sleep")
         slept = sum(ns for what, ns in steps if what == "sleep")
         assert task.ran_ns == worked
-        assert worked + slept + ready_ns - (ended_ns - began_ns) >= 0  # it may have waited before it began
+        assert worked + slept + ready_ns - (ended_ns - began_ns) >= 0  # it may have waited before its start
     assert of.used_ns == sum(task.ran_ns for task, *_ in lives)
 
 
 def arrive(
     env: Environment, of: Processors, gaps: Any, sizes: Any, job: Callable[[Task, int], Steps]
 ) -> None:
-    """A task for each of *sizes*, so long after the one before it."""
+    """Start a task for each of *sizes*, each after its gap of *gaps*."""
 
     def arrivals(_: Task) -> Steps:
         for gap, ns in zip(gaps.astype(int).tolist(), sizes.astype(int).tolist(), strict=True):
@@ -574,8 +642,8 @@ def arrive(
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_queue_of_m_m_c(count: int) -> None:
-    """Erlang's C: the mean wait for one of *count* processors, load 0.7, kernel work that never gives way."""
+def test_mean_wait_for_a_processor_follows_erlang_c(count: int) -> None:
+    """The mean wait for one of *count* processors at load 0.7 is Erlang's C; tasks are not preempted."""
     env = Environment()
     of = processors(env, count)
     draw, jobs, mean_ns = np.random.default_rng(1), 200_000, 1_000
@@ -594,9 +662,10 @@ def test_queue_of_m_m_c(count: int) -> None:
     assert np.mean(waits) == pytest.approx(waiting * mean_ns / (count * (1 - 0.7)), rel=0.05)
 
 
-def test_processor_sharing() -> None:
-    """With slices that are short, what a program takes is in proportion to its work, whatever the others':
-    work / (1 - load), also for work that varies much more than an exponential.
+def test_short_slices_give_processor_sharing() -> None:
+    """Programs with short slices take work / (1 - load), whatever the work of the others is.
+
+    The work of the programs varies much more than an exponential.
     """
     env = Environment()
     of = processors(env, 1, SchedulerRules(20))
@@ -608,7 +677,7 @@ def test_processor_sharing() -> None:
         yield from of.work(task, ns)
         took.append((ns, env.now - began_ns))
 
-    sizes = np.where(draw.random(jobs) < 0.9, 500, 5_500)  # 1 000 in the mean
+    sizes = np.where(draw.random(jobs) < 0.9, 500, 5_500)  # the mean is 1 000
     arrive(env, of, draw.exponential(1_000 / 0.6, jobs), sizes, job)
     env.run()
     for size in (500, 5_500):
@@ -625,7 +694,7 @@ def test_processor_sharing() -> None:
     ],
 )
 def test_busy_loops_share_as_measured(count: int, nices: Sequence[int], measured_s: Sequence[float]) -> None:
-    """docs/measurements.md G: how much processor time each got within 3 (or 4) s, on 6.18 with 250 Hz."""
+    """docs/measurements.md G: the processor time of each loop within 3 (or 4) s, on 6.18 with 250 Hz."""
     env = Environment()
     of = processors(env, count, KERNELS["6.18"].sched.rules(count))
     tasks = []
@@ -640,9 +709,10 @@ def test_busy_loops_share_as_measured(count: int, nices: Sequence[int], measured
     assert [ns / S for ns in got] == pytest.approx(measured_s, rel=0.04)
 
 
-def test_the_average_is_by_weight() -> None:
-    """One of 2 048 at 30 runs, one of 1 024 at 0 waits: the average is 20, so that the lighter one is owed 20
-    where it runs at 0.
+def test_average_virtual_time_is_weighted() -> None:
+    """A task of weight 2 048 waits at 30, and one of weight 1 024 runs at 0.
+
+    The average is 20, so the lag of the lighter task is 20.
     """
     queue = RunQueue(SchedulerRules(100, keeps_lag=True))
     heavy, light = (Environment().task(name) for name in ("heavy", "light"))
@@ -653,8 +723,8 @@ def test_the_average_is_by_weight() -> None:
 
 
 @pytest.mark.parametrize(("since_ms", "over_ms"), [(0, 4), (1, 4), (2, 8), (5, 8), (6, 12)])
-def test_a_slice_that_ends_on_a_tick_is_over_then(since_ms: int, over_ms: int) -> None:
-    """At HZ 250, slices of 3 ms: one that ends at 4 ms or 8 is not kept for another tick."""
+def test_slice_that_ends_on_a_tick_is_over_then(since_ms: int, over_ms: int) -> None:
+    """A slice of 3 ms that ends at 4 or 8 ms is over at this tick of HZ 250."""
     assert SchedulerRules(3 * MS, tick_ns=4 * MS).over_ns(since_ms * MS) == over_ms * MS
 
 
@@ -662,11 +732,11 @@ def test_a_slice_that_ends_on_a_tick_is_over_then(since_ms: int, over_ms: int) -
     ("weight", "was_ns", "is_ns"),
     [(1_024, 1_300, 1_300), (1_024, 1_301, 1_300), (512, 1_600, 1_600), (512, 9_000, 1_600)],
 )
-def test_who_is_ahead_of_all_keeps_two_slices_and_two_ticks_of_it(
-    weight: int, was_ns: int, is_ns: int
-) -> None:
-    """Of 100 and 50 ns in CFS, 300 ahead of a queue at 1 000: as much of its own time as it can have run
-    beyond them, twice as much virtual time for half the weight.
+def test_cfs_limits_how_far_a_waking_task_is_ahead(weight: int, was_ns: int, is_ns: int) -> None:
+    """CFS lets a waking task be ahead of the queue by two slices and two ticks.
+
+    Slices have 100 ns and ticks 50, so a task of weight 1 024 is at most 300 ahead of a queue at 1 000.
+    Half the weight gives twice the virtual time.
     """
     queue = RunQueue(SchedulerRules(100, tick_ns=50))
     running, task = (Environment().task(name) for name in ("running", "late"))
@@ -676,8 +746,8 @@ def test_who_is_ahead_of_all_keeps_two_slices_and_two_ticks_of_it(
     assert (queue.floor_ns, task.virtual_ns) == (1_000, is_ns)
 
 
-def test_who_was_made_to_wait_takes_nobody_s_processor() -> None:
-    """However far behind it is."""
+def test_task_that_gave_way_does_not_preempt() -> None:
+    """A task that gave way does not preempt the running task, however far it is behind."""
     queue = RunQueue(SchedulerRules(100))
     waiting, running = (Environment().task(name) for name in ("waiting", "running"))
     waiting.virtual_ns, running.virtual_ns = 0, 10_000
@@ -685,8 +755,8 @@ def test_who_was_made_to_wait_takes_nobody_s_processor() -> None:
     assert not queue.takes_over(running)
 
 
-def test_who_is_moved_stays_as_far_from_the_others() -> None:
-    """A queue at 1 000 gives one at 1 030 to a queue at 50."""
+def test_moved_task_keeps_its_distance_from_the_queue() -> None:
+    """A queue at 1 000 gives a task at 1 030 to a queue at 50, where the task is at 80."""
     one, other = RunQueue(SchedulerRules(100)), RunQueue(SchedulerRules(100))
     one.floor_ns, other.floor_ns = 1_000, 50
     task = Environment().task("moved")
@@ -697,8 +767,8 @@ def test_who_is_moved_stays_as_far_from_the_others() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.booleans()), min_size=1, max_size=12))
-def test_the_first_task_that_is_not_bound_is_moved(tasks: list[tuple[int, bool]]) -> None:
-    """The others stay in their order, and so does what the other queue has by then."""
+def test_first_task_that_is_not_bound_is_moved(tasks: list[tuple[int, bool]]) -> None:
+    """Moved tasks come in order; the other tasks of the queue keep their order."""
     env = Environment()
     one, other = RunQueue(SchedulerRules(100)), RunQueue(SchedulerRules(100))
     expected: list[tuple[int, int, Task]] = []
@@ -719,8 +789,8 @@ def test_the_first_task_that_is_not_bound_is_moved(tasks: list[tuple[int, bool]]
     assert [one.pop() for _ in left] == left
 
 
-def test_who_wakes_gets_the_processor_that_it_had_if_that_is_idle() -> None:
-    """The second of two, although the first is idle, too."""
+def test_waking_task_gets_its_last_processor_if_idle() -> None:
+    """The second task gets the second processor again, although the first one is idle, too."""
     env = Environment()
     of = processors(env, 2)
     had: list[int] = []
@@ -739,8 +809,13 @@ def test_who_wakes_gets_the_processor_that_it_had_if_that_is_idle() -> None:
     assert had == [1, 0]
 
 
-def test_a_processor_remembers_how_far_its_tasks_are() -> None:
-    """One ran alone until 100; another runs from then on. At 150 the first is 50 behind, and takes over."""
+def test_idle_processor_keeps_the_virtual_time_of_its_last_task() -> None:
+    """A task that gets an idle processor starts at the virtual time of the last task there.
+
+    * 0: the first task runs alone until 100, which is its virtual time then.
+    * 100: the second task starts, at virtual time 100.
+    * 150: the first task wakes, 50 behind, and preempts the second one (``granularity_ns`` is 40).
+    """
     env = Environment()
     of = processors(env, 1, SchedulerRules(10**6, ahead_ns=1_000, granularity_ns=40))
     ended: list[int] = []
@@ -758,9 +833,11 @@ def test_a_processor_remembers_how_far_its_tasks_are() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["6.18", "6.1"])
-def test_who_ran_alone_for_long_is_not_made_to_wait_for_it(kernel: str) -> None:
-    """A busy loop has the first processor for 10 s; then two want the second, one of which has to be moved.
-    Each gets its two thirds from then on, to an eighth.
+def test_task_that_ran_alone_gets_its_full_share_later(kernel: str) -> None:
+    """A busy loop that had a processor alone for 10 s gets its share when other tasks come.
+
+    From 10 s on three loops share two processors, so one must be moved.  Each gets two thirds of a processor,
+    to an eighth.
     """
     env = Environment()
     of = processors(env, 2, KERNELS[kernel].sched.rules(2))
@@ -784,8 +861,8 @@ def test_who_ran_alone_for_long_is_not_made_to_wait_for_it(kernel: str) -> None:
     assert got == [pytest.approx(2, rel=0.125)] * 3
 
 
-def test_an_interrupt_of_one_processor_charges_who_runs_there() -> None:
-    """A thread of the kernel as any other; nobody where nobody runs, and the dice are not thrown."""
+def test_interrupt_of_a_processor_charges_the_task_that_runs_there() -> None:
+    """A kernel thread is charged like any task, an idle processor charges none; no random number is drawn."""
     env = Environment()
     of = Processors(env, 2, ENDLESS, pytest.fail)
 

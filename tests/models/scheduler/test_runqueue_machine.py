@@ -1,5 +1,7 @@
-"""Two run queues through any sequence of waking, sleeping, giving way and moving, beside a plain reading of
-kernel/sched/fair.c: lists, sums over all tasks, and nothing kept between two steps but what the kernel keeps.
+"""Two run queues, compared with a literal reading of kernel/sched/fair.c.
+
+Tasks wake, sleep, give way and move in any order.  The reading has lists and sums over all tasks, and keeps
+only the state that the kernel keeps.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ QUEUES = st.integers(0, 1)
 
 
 class Entity:
-    """sched_entity: *at* is its virtual time when it was last counted, at *since* where it runs."""
+    """sched_entity: ``at`` is its virtual time at its last update, for a running entity at time ``since``."""
 
     def __init__(self, name: str, weight: int) -> None:
         self.name = name
         self.weight = weight
         self.at = self.since = self.lag = 0
         self.deadline = self.number = 0
-        self.beyond: int | None = None  # a task past this gives way to it
+        self.beyond: int | None = None  # the entity preempts a task with a later virtual time
 
     def delta(self, ns: int) -> int:
         """calc_delta_fair."""
@@ -35,7 +37,7 @@ class Entity:
 
 
 class Plain:
-    """One queue: *running* and the *waiting* ones, under the rules of one kernel."""
+    """One queue under the rules of one kernel: the ``running`` entity and the ``waiting`` ones."""
 
     def __init__(self, rules: SchedulerRules) -> None:
         self.rules = rules
@@ -48,7 +50,7 @@ class Plain:
         return entity.at + (entity.delta(now - entity.since) if entity is self.running else 0)
 
     def average(self, now: int) -> Fraction:
-        """avg_vruntime, of all that are on the queue."""
+        """avg_vruntime of the running and the waiting entities."""
         there = [of for of in (self.running, *self.waiting) if of is not None]
         return Fraction(sum(self.now_of(of, now) * of.weight for of in there), sum(of.weight for of in there))
 
@@ -60,14 +62,14 @@ class Plain:
             )
 
     def enqueue(self, entity: Entity, beyond: int | None) -> None:
-        """The deadline is a slice away."""
+        """Add *entity* to the waiting ones; its deadline is a slice away."""
         self.number += 1
         entity.number, entity.beyond = self.number, beyond
         entity.deadline = entity.at + entity.delta(self.rules.slice_ns)
         self.waiting.append(entity)
 
     def place(self, entity: Entity, now: int) -> None:
-        """place_entity, and where check_preempt_wakeup has the running one give way."""
+        """place_entity, and the virtual time from which check_preempt_wakeup preempts the running entity."""
         self.min_vruntime(now)
         if self.rules.keeps_lag:
             load = sum(of.weight for of in (self.running, *self.waiting) if of is not None)
@@ -75,18 +77,18 @@ class Plain:
             entity.at = average - entity.lag
             self.enqueue(entity, average)
         else:
-            # A task that slept on another processor may be ahead of all: by no more than it can have run.
+            # A task that slept on another processor may be ahead of all, by at most the time it can have run.
             most = self.floor + entity.delta(2 * (self.rules.slice_ns + self.rules.tick_ns))
             entity.at = min(max(entity.at, self.floor - self.rules.ahead_ns), most)
             self.enqueue(entity, entity.at + self.rules.granularity_ns)
 
     def first(self) -> Entity:
-        """Who is next: the earliest deadline; of two, who came before."""
+        """Return the entity with the earliest deadline; of two, the one that came first."""
         return min(self.waiting, key=lambda of: (of.deadline, of.number))
 
 
 class RunQueues(RuleBasedStateMachine):
-    """Two processors, six tasks of six weights, and a clock that the rules move."""
+    """Two processors, six tasks of six weights, and a clock that the rules set."""
 
     @initialize(
         slice_ns=st.integers(1, 900), tick_ns=st.sampled_from([0, 7, 400]), ahead_ns=st.integers(0, 300),
@@ -115,7 +117,7 @@ class RunQueues(RuleBasedStateMachine):
         self.plain[number].running = entity
 
     def stops(self, number: int) -> Task:
-        """What `Processors` does to a task that runs no longer: its virtual time is settled."""
+        """Update the virtual time of the task that runs on *number* and stops, as `Processors` does."""
         plain = self.plain[number]
         assert plain.running is not None
         entity = plain.running
@@ -126,7 +128,7 @@ class RunQueues(RuleBasedStateMachine):
         return task
 
     def next_runs(self, number: int) -> None:
-        """Both take the first, which is the same."""
+        """Take the first task of the queue *number* and of the reading, which is the same, and run it."""
         plain = self.plain[number]
         entity = plain.first()
         plain.waiting.remove(entity)
@@ -180,7 +182,7 @@ class RunQueues(RuleBasedStateMachine):
 
     @rule(source=QUEUES)
     def one_is_moved(self, source: int) -> None:
-        """load_balance: it stays as far from min_vruntime as it was."""
+        """load_balance: the moved task keeps its distance from min_vruntime."""
         if self.busy(source):
             for queue, plain in zip(self.queues, self.plain, strict=True):
                 assert plain.running is not None
@@ -196,7 +198,7 @@ class RunQueues(RuleBasedStateMachine):
 
     @invariant()
     def both_are_the_same(self) -> None:
-        """Who waits, from where, and who would give way to whom."""
+        """Both have the same waiting tasks and virtual times, and the same running task gives way."""
         for queue, plain in zip(getattr(self, "queues", []), getattr(self, "plain", []), strict=True):
             assert len(queue) == len(plain.waiting)
             assert queue.floor_ns == plain.floor

@@ -1,4 +1,4 @@
-"""What an era's numbers become on a machine."""
+"""The rules that the scheduler numbers of a kernel give on a machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from wbsim.sim.units import MS, US
 
 
 @pytest.mark.parametrize(("processors", "factor"), [(1, 1), (2, 2), (3, 2), (4, 3), (8, 4), (128, 4)])
-def test_times_grow_with_the_logarithm_of_up_to_eight_processors(processors: int, factor: int) -> None:
-    """Those of the scheduler, and not the tick."""
+def test_times_grow_with_log2_of_up_to_eight_processors(processors: int, factor: int) -> None:
+    """The times of the scheduler grow, and the tick does not."""
     spec = SchedulerSpec(algorithm="CFS", slice_time=700, ahead_time=300, granularity=100, hz=250)
     balance_ns = (4 * processors - 1) * 4 * MS
     assert spec.rules(processors) == SchedulerRules(
@@ -21,7 +21,7 @@ def test_times_grow_with_the_logarithm_of_up_to_eight_processors(processors: int
 
 
 def test_eevdf_came_with_6_6() -> None:
-    """The kernel that was measured, on two processors, and CFS on sixteen."""
+    """6.18, the measured kernel, has EEVDF (on two processors here); 6.1 has CFS (on sixteen)."""
     assert KERNELS["6.18"].sched.rules(2) == SchedulerRules(
         1_400 * US, 4 * MS, keeps_lag=True, balance_ns=28 * MS
     )
@@ -29,8 +29,8 @@ def test_eevdf_came_with_6_6() -> None:
     assert KERNELS["6.1"].sched == KERNELS["2.6.34"].sched
 
 
-def test_only_cfs_has_what_eevdf_does_not_know() -> None:
-    """How far ahead who wakes may come, and the granularity."""
+def test_only_cfs_has_ahead_time_and_granularity() -> None:
+    """CFS needs both ahead_time and granularity; EEVDF refuses them."""
     for algorithm, more in (
         ("CFS", {}),
         ("CFS", {"ahead_time": 1}),
