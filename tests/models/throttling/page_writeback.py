@@ -1,4 +1,4 @@
-"""A plain reading of mm/page-writeback.c of 3.11: its functions by their names, in jiffies and pages."""
+"""A literal reading of mm/page-writeback.c of 3.11: its functions by their names, in jiffies and pages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ DIRTY_POLL_THRESH = 32
 
 
 def div_s64(one: int, other: int) -> int:
-    """C's division, towards zero."""
+    """Divide like C, towards zero."""
     return one // other if one >= 0 else -(-one // other)
 
 
 def ilog2(value: int) -> int:
-    """The highest bit."""
+    """Return the number of the highest bit."""
     bit = 0
     while value > 1:
         value //= 2
@@ -23,7 +23,7 @@ def ilog2(value: int) -> int:
 
 
 def roundup_pow_of_two(value: int) -> int:
-    """The first power that is no less."""
+    """Return the smallest power of two that is not below *value*."""
     power = 1
     while power < value:
         power *= 2
@@ -31,7 +31,7 @@ def roundup_pow_of_two(value: int) -> int:
 
 
 class Bdi:
-    """backing_dev_info of 3.11: what of it is dirty, and its estimates."""
+    """backing_dev_info of 3.11: its page counts and its estimates."""
 
     def __init__(self, bandwidth: int) -> None:
         self.dirty = self.written = self.dirtied = 0
@@ -40,7 +40,7 @@ class Bdi:
         self.bw_time_stamp = self.dirtied_stamp = self.written_stamp = 0
 
     def estimates(self) -> tuple[int, ...]:
-        """All that is kept."""
+        """Return all estimates and stamps."""
         return (
             self.write_bandwidth, self.avg_write_bandwidth, self.dirty_ratelimit,
             self.balanced_dirty_ratelimit, self.bw_time_stamp, self.dirtied_stamp, self.written_stamp,
@@ -48,7 +48,7 @@ class Bdi:
 
 
 class Kernel:
-    """What both contexts have in common."""
+    """The thresholds that all contexts share, and the functions on them."""
 
     def __init__(self, hz: int, bdis: list[Bdi]) -> None:
         self.hz = hz
@@ -97,7 +97,7 @@ class Kernel:
         return pos_ratio
 
     def update_dirty_limit(self, now: int) -> None:
-        """global_update_bandwidth, too."""
+        """update_dirty_limit, with the test of the time in global_update_bandwidth."""
         if now < self.update_time + self.hz // 5:
             return
         self.update_time = now
@@ -110,7 +110,7 @@ class Kernel:
             self.dirty_limit = limit - ((limit - thresh) >> 5)
 
     def bdi_update_bandwidth(self, bdi: Bdi, now: int, start: int, bdi_thresh: int | None) -> None:
-        """The flusher has no thresholds: *bdi_thresh* is None."""
+        """bdi_update_bandwidth; *bdi_thresh* is None in the flusher, which has no thresholds."""
         elapsed = now - bdi.bw_time_stamp
         if elapsed < self.hz // 5:
             return
@@ -166,7 +166,7 @@ class Kernel:
         return min(t + 1, max(self.hz // 5, 1))
 
     def bdi_min_pause(self, bdi: Bdi, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
-        """And nr_dirtied_pause."""
+        """Return the shortest pause and nr_dirtied_pause."""
         hi, lo = ilog2(bdi.avg_write_bandwidth), ilog2(bdi.dirty_ratelimit)
         t = max(1, self.hz // 100)
         if hi > lo:
@@ -186,6 +186,6 @@ class Kernel:
 
 
 class Context(SimpleNamespace):
-    """A context, as the throttle knows one."""
+    """A context with the attributes that a throttle uses."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]

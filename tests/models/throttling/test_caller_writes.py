@@ -1,4 +1,4 @@
-"""Writers that write back themselves."""
+"""Throttling by writers that write back pages themselves (to 3.1)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from wbsim.sim.engine import URGENT, Environment, Steps, Wait
 from wbsim.sim.units import MIB, MS, S
 
 
-def test_a_task_s_own_limit_falls_with_its_share() -> None:
-    """A sole writer ends up near seven eighths; one that stopped gets its limit back within a few periods."""
+def test_task_dirty_limit_falls_with_the_share_of_the_task() -> None:
+    """The limit of a sole writer falls to about seven eighths.
+
+    A task that stops writing gets its limit back within a few periods.
+    """
     proportions, busy, idle = Proportions(1_000), RecentDirtier(), RecentDirtier()
     assert lowered(1_000, proportions, busy) == 1_000
     proportions.add(idle, 4_096)
@@ -34,8 +37,12 @@ def test_a_task_s_own_limit_falls_with_its_share() -> None:
 
 
 class Writer:
-    """One that has dirtied 10 pages and checks: HZ 1000 unless given, limit 100 pages, background 50 (so that
-    nobody is held below 75); 40 pages between checks. Writing back takes 1 000 ns and what *wrote* says.
+    """A writer that has dirtied 10 pages and calls balance_dirty_pages.
+
+    * HZ is 1000, unless *rules* set it.
+    * The limit is 100 pages and the background threshold 50, so the writer is not throttled below 75.
+    * The ratelimit is 40 pages.
+    * A call that writes back takes 1 000 ns and writes the next number of pages of *wrote*.
     """
 
     def __init__(
@@ -76,13 +83,13 @@ class Writer:
         return wrote
 
     def fall(self, dirty: int, dirty_and_writeback: int) -> None:
-        """So many fewer are dirty, and dirty or under writeback."""
+        """Subtract *dirty* and *dirty_and_writeback* from the counts of the context and the cache."""
         for counts in (self.wb, self.cache):
             counts.dirty -= dirty
             counts.dirty_and_writeback -= dirty_and_writeback
 
     def balance(self) -> int:
-        """When it may go on (ns)."""
+        """Run balance_dirty_pages and return the time of its end (ns)."""
         dirtier = self.throttle.dirtier()
         dirtier.nr_dirtied = 10
         task = self.env.task("writer")
@@ -99,8 +106,11 @@ class Writer:
         return ended[0]
 
 
-def test_at_the_limit_nobody_writes_and_above_it_one_and_a_half_times_what_it_may_dirty() -> None:
-    """60 pages: half more than the 40 between two checks, which are more than the 10 that it dirtied."""
+def test_writer_above_limit_writes_back_1_5_times_its_ratelimit() -> None:
+    """A writer above the limit writes back 60 pages, which is 1.5 times its ratelimit of 40.
+
+    The 10 pages that it dirtied are fewer than the ratelimit.  A writer at the limit writes back no page.
+    """
     at = Writer(100, 100)
     assert (at.balance(), at.asked, at.pauses) == (0, [], [])
     above = Writer(101, 101, wrote=(1,))
@@ -109,8 +119,12 @@ def test_at_the_limit_nobody_writes_and_above_it_one_and_a_half_times_what_it_ma
     assert above.started == [1_000], "and the flusher goes on"
 
 
-def test_who_wrote_its_part_goes_on_above_the_limit() -> None:
-    """40 and 20 pages of 300; between them a pause of a jiffy, to the next tick."""
+def test_writer_continues_above_the_limit_after_writing_its_chunk() -> None:
+    """A writer that has written its chunk of 60 pages continues, although 240 pages are above the limit.
+
+    * 0: it writes 40 pages, and then sleeps until the next tick.
+    * 1 ms: it writes 20 pages and continues 1 000 ns later.
+    """
     of = Writer(300, 300, wrote=(40, 20))
     assert of.balance() == MS + 1_000
     assert (of.asked, of.pauses) == ([(0, 60), (MS, 60)], [1])
@@ -124,10 +138,11 @@ def test_who_wrote_its_part_goes_on_above_the_limit() -> None:
     [(20, [1, 2, 4, 8, 16]), (31, [1, 2, 4, 8, 16]), (32, [1, 2, 4, 8, 16, 32]),
      (400, [1, 2, 4, 8, 16, 32, 64, 100, 100, 100])],
 )  # fmt: skip
-def test_where_all_is_under_writeback_pauses_double_up_to_a_tenth_of_a_second(
-    falls_at_ms: int, pauses: list[int]
-) -> None:
-    """Only 50 pages are dirty, 150 with those under writeback, until the device is done with 60."""
+def test_pauses_double_up_to_100_ms_during_writeback(falls_at_ms: int, pauses: list[int]) -> None:
+    """A writer with too few dirty pages to write back sleeps, twice as long each time, up to 100 ms.
+
+    50 pages are dirty and 100 are under writeback; the device completes 60 of them before *falls_at_ms*.
+    """
     of = Writer(50, 150)
     of.env.call_at(falls_at_ms * MS - 1, 0, lambda: of.fall(0, 60))
     assert of.balance() == sum(pauses) * MS
@@ -136,8 +151,11 @@ def test_where_all_is_under_writeback_pauses_double_up_to_a_tenth_of_a_second(
     assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == 40
 
 
-def test_at_hz_100_a_tenth_of_a_second_is_ten_jiffies() -> None:
-    """1, 2, 4 and 8 of 10 ms, and then ten at a time, until the device is done at 340 ms: seen at 350."""
+def test_longest_pause_at_hz_100_is_ten_jiffies() -> None:
+    """Pauses at HZ 100 have 1, 2, 4 and 8 jiffies of 10 ms, and then ten jiffies each.
+
+    The device completes 60 pages at 340 ms, which the writer notices at 350 ms.
+    """
     of = Writer(50, 150, hz=100)
     of.env.call_at(340 * MS, 0, lambda: of.fall(0, 60))
     assert of.balance() == 350 * MS
@@ -146,7 +164,7 @@ def test_at_hz_100_a_tenth_of_a_second_is_ten_jiffies() -> None:
 
 @pytest.mark.parametrize(("dirty", "started"), [(50, []), (51, [0])])
 def test_background_writeback_is_started_above_its_threshold(dirty: int, started: list[int]) -> None:
-    """Once; not while it runs."""
+    """A writer above the threshold starts background writeback, but not while it runs."""
     of = Writer(dirty, dirty)
     assert of.balance() == 0
     assert of.started == started
@@ -154,9 +172,12 @@ def test_background_writeback_is_started_above_its_threshold(dirty: int, started
     assert of.started == started
 
 
-def test_the_bandwidth_is_looked_at_every_200_ms() -> None:
-    """From 100 MiB/s: after 199 ms nothing is counted; after 200 ms, 400 pages are 2 000 pages/s, which move
-    the estimate by 200 of 4 096 parts; a gap of over a second within one slice counts for nothing.
+def test_write_bandwidth_is_updated_every_200_ms() -> None:
+    """The write bandwidth is updated at most every 200 ms, here from 100 MiB/s.
+
+    * 199 ms: no update.
+    * 200 ms: 400 pages in 200 ms are 2 000 pages/s, which count with 200 of 4 096 parts.
+    * 1 300 ms: the slice began after the last update, more than a second ago, so only the stamp changes.
     """
     of = Writer(0, 0)
     bandwidth = of.wb.bandwidth
@@ -176,10 +197,13 @@ def test_the_bandwidth_is_looked_at_every_200_ms() -> None:
     ("pages", "dirty_and_writeback", "own", "share"),
     [(100, 0, 0, 90), (100, 70, 20, 50), (100, 120, 20, 20), (80, 70, 5, 15), (100, 70, 70, 90)],
 )
-def test_one_context_of_several_has_what_the_others_leave(
+def test_share_of_a_context_is_limited_to_what_others_leave(
     pages: int, dirty_and_writeback: int, own: int, share: int
 ) -> None:
-    """At most its own nine tenths; of what is not dirty, and what it has dirtied itself."""
+    """The share of a context is at most nine tenths here, which is its part of recent writeback.
+
+    It is also at most the pages that are not dirty, plus the dirty pages of the context itself.
+    """
     of = Writer(0, 0)
     of.throttle._shares = SimpleNamespace(share=lambda wb, pages: 9 * pages // 10)  # type: ignore[assignment]
     assert of.throttle.share(of.wb, pages) == pages, "a sole context has all"
@@ -188,8 +212,14 @@ def test_one_context_of_several_has_what_the_others_leave(
     assert of.throttle.share(of.wb, pages) == share
 
 
-def test_to_2_6_30_a_writer_writes_back_whatever_is_dirty() -> None:
-    """Later kernels leave it alone where what is dirty is below the limit, and wait a jiffy for I/O."""
+def test_writer_to_2_6_30_writes_back_any_dirty_pages() -> None:
+    """To 2.6.30 a writer writes back dirty pages even if fewer than the limit are dirty.
+
+    * With 90 dirty pages and 11 under writeback, it writes back.
+    * With 101 pages under writeback alone, it sleeps 1 and 2 jiffies until the device has completed 50.
+
+    Later kernels write back only if more pages than the limit are dirty, and else wait for I/O.
+    """
     old = Writer(90, 101, wrote=(10,), writes_back="any")
     assert (old.balance(), old.asked) == (1_000, [(0, 60)])
     nothing = Writer(0, 101, writes_back="any")
@@ -198,8 +228,12 @@ def test_to_2_6_30_a_writer_writes_back_whatever_is_dirty() -> None:
     assert nothing.asked == []
 
 
-def test_to_2_6_31_a_writer_waits_until_a_queue_is_no_longer_congested() -> None:
-    """For 100 ms at most, and then again."""
+def test_writer_to_2_6_31_waits_until_congestion_ends() -> None:
+    """To 2.6.31 a writer sleeps until congestion ends, or for 100 ms, and then checks again.
+
+    * Congestion ends at 7 ms: the writer continues.
+    * Congestion does not end: pages complete at 150 ms, and the writer continues at 200 ms.
+    """
     woken = Writer(0, 101, waits="congestion")
     woken.env.call_at(7 * MS, 0, lambda: woken.fall(0, 50))
     woken.env.call_at(7 * MS, 1, woken.congestion.ended)
@@ -220,11 +254,12 @@ def test_to_2_6_31_a_writer_waits_until_a_queue_is_no_longer_congested() -> None
         min_size=2, max_size=20,
     ),
 )  # fmt: skip
-def test_the_write_bandwidth_of_3_1_is_estimated_as_since(
+def test_write_bandwidth_of_3_1_matches_a_literal_reading(
     hz: int, steps: list[tuple[int, int, int, int]]
 ) -> None:
-    """Of two contexts, each by itself, at most every 200 ms: (which, ms since, pages written, ms since its
-    work began).
+    """The write bandwidth of each of two contexts is estimated as in 3.11, at most every 200 ms.
+
+    A step is (context, ms since the last step, pages written, ms since the slice began).
     """
     env, wbs = Environment(), [Context(written=0, bandwidth=WriteBandwidth()) for _ in range(2)]
     cache: Any = SimpleNamespace(wbs=wbs, total_pages=1 << 18, thresholds=lambda: Thresholds(1, 2))

@@ -1,4 +1,4 @@
-"""IO-less throttling: its control loop, and what may be dirty."""
+"""IO-less throttling: its control loop, and the limits of dirty pages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMITS = Thresholds(background=100_000, limit=200_000)
 
 
 class Counts:
-    """As many pages dirty as the test says, all of one context."""
+    """The page counts of a sole context, which the tests set."""
 
     def __init__(self) -> None:
         self.dirty_and_writeback = self.dirtied = self.written = 0
@@ -33,7 +33,7 @@ class Counts:
 
 
 def control(dirty_and_writeback: int = 0, mib_per_s: int = 100) -> Control:
-    """The control loop of a fresh, sole context at HZ=1000, whose hard limit is the threshold."""
+    """Return the control loop of a new, sole context at HZ=1000, whose hard limit is the threshold."""
     counts: Any = Counts()
     counts.dirty_and_writeback = dirty_and_writeback
     spec = IoLessSpec(hz=1000, initial_bandwidth=mib_per_s * MIB)
@@ -41,30 +41,33 @@ def control(dirty_and_writeback: int = 0, mib_per_s: int = 100) -> Control:
 
 
 def position_ratio(dirty_and_writeback: int) -> int:
-    """With so many pages dirty."""
+    """Return the position ratio with *dirty_and_writeback* pages."""
     return control(dirty_and_writeback).position_ratio(LIMITS)
 
 
-def test_the_position_ratio_s_fixed_points() -> None:
-    """About 2 at freerun, 1 at the setpoint, 0 at the limit (mechanisms.md 3.3)."""
+def test_position_ratio_has_the_fixed_points_of_the_kernel() -> None:
+    """The position ratio is about 2 at freerun, 1 at the setpoint and 0 at the limit (mechanisms.md 3.3)."""
     freerun, setpoint = LIMITS.freerun, (LIMITS.freerun + LIMITS.limit) // 2
     assert position_ratio(LIMITS.limit) == 0
     assert position_ratio(setpoint) / 1024 == pytest.approx(1, rel=0.01)
-    # The context's own line adds (intercept - dirty) / span to the cubic's 2.
+    # The control line of the context multiplies the cubic's 2 by (intercept - dirty) / span.
     span = 8 * control().bandwidth.avg_write
     assert position_ratio(freerun) / 1024 == pytest.approx(2 * (1 + (setpoint - freerun) / span), rel=0.02)
 
 
 @pytest.mark.source
 @given(st.integers(0, 250_000), st.integers(0, 250_000))
-def test_more_dirty_never_means_a_higher_rate(a: int, b: int) -> None:
-    """The position ratio falls with what is dirty."""
+def test_position_ratio_never_rises_with_dirty_pages(a: int, b: int) -> None:
+    """More dirty pages never give a higher position ratio."""
     low, high = sorted((a, b))
     assert position_ratio(low) >= position_ratio(high)
 
 
-def test_pauses_have_the_kernel_s_bounds() -> None:
-    """At most 200 ms; less while little is dirty; the target pause grows by 10 ms per doubling of writers."""
+def test_pauses_have_the_bounds_of_the_kernel() -> None:
+    """A pause is at most 200 ms, and shorter while few pages are dirty.
+
+    The target pause grows by 10 ms with each doubling of the writers.
+    """
     assert control(10**9).max_pause() == 200
     of = control()
     rate = of.bandwidth.dirty_ratelimit
@@ -74,11 +77,11 @@ def test_pauses_have_the_kernel_s_bounds() -> None:
     assert of.min_pause(200, of.bandwidth.dirty_ratelimit)[0] == 1 + (10 + 3 * 10_000 // 1024) // 2
 
 
-def test_writers_are_held_to_the_flusher_s_rate() -> None:
-    """In the long run the dirty level stays between freerun and the hard limit, and writers match writeback.
+def test_writers_are_throttled_to_the_rate_of_the_flusher() -> None:
+    """Dirty pages stay between freerun and the hard limit, and writers are as fast as writeback.
 
-    The hard limit follows the threshold down slowly, as inode caches take memory; past it a
-    writer can get by no more than it may dirty between two checks.
+    Inode caches take memory, and the hard limit follows the falling threshold slowly.  A writer exceeds the
+    hard limit by at most the pages between two checks.
     """
     machine = run_small(processes=4, files=4_000, loops=3, memory_mib=64)
     cache = machine.cache
@@ -91,8 +94,8 @@ def test_writers_are_held_to_the_flusher_s_rate() -> None:
     assert of.bandwidth.avg_write == pytest.approx(rate, rel=0.3)
 
 
-def test_inode_caches_shrink_what_may_be_dirty() -> None:
-    """Each cached inode takes its slab from dirtyable memory, until reclaim keeps the balance."""
+def test_cached_inodes_reduce_dirtyable_memory() -> None:
+    """Each cached inode takes its slab from dirtyable memory, until memory is full and reclaim begins."""
     memory = P13_MACHINE.memory
     cache = PageCache(memory, KERNELS["3.11"].dirty)
     empty = cache.dirtyable_pages()
@@ -104,8 +107,11 @@ def test_inode_caches_shrink_what_may_be_dirty() -> None:
     assert cache.dirtyable_pages() == pytest.approx(empty * share, rel=1e-3)
 
 
-def test_the_hard_limit_follows_a_falling_threshold_by_a_32nd_every_200_ms() -> None:
-    """It rises at once; it falls towards the threshold, and not below what is dirty."""
+def test_hard_limit_falls_by_a_32nd_every_200_ms() -> None:
+    """The hard limit falls by a 32nd of its distance from the threshold, or from the dirty pages if higher.
+
+    It rises at once.
+    """
     limit = Limit(1000)
     steps = [
         (199, 1_000, 0, 0), (200, 1_000, 0, 1_000), (399, 500, 0, 1_000), (400, 500, 600, 988),
@@ -117,10 +123,14 @@ def test_the_hard_limit_follows_a_falling_threshold_by_a_32nd_every_200_ms() -> 
     assert limit.hard(Thresholds(background=0, limit=3_000)) == 3_000
 
 
-def test_the_rate_falls_by_an_eighth_of_the_step_near_the_limit() -> None:
-    """10 240 pages in each 200 ms. At the setpoint nothing moves but the balanced rate: 25 576 * 25 600 /
-    51 201. At 199 000 the position is 104 of 1 024, the task rate 2 601 and the balanced one 1 300; the step
-    is what the last balanced rate is below the present one: 12 813, an eighth of which is 1 602.
+def test_rate_falls_by_an_eighth_of_the_step_near_limit() -> None:
+    """The rate falls by an eighth of the step.  10 240 pages are dirtied in each 200 ms.
+
+    * 199 jiffies: no update.
+    * 200 jiffies, at the setpoint: only the balanced rate changes, to 25 576 * 25 600 / 51 201 = 12 787.
+    * 400 jiffies, at 199 000 pages: the position ratio is 104 of 1 024, so the task rate is 2 601 and the
+      balanced rate 1 300.  The step is the distance to the last balanced rate, 25 600 - 12 787 = 12 813.  An
+      eighth of this step is 1 602.
     """
     of = control(175_000)
     counts: Any = of.wb
@@ -135,9 +145,12 @@ def test_the_rate_falls_by_an_eighth_of_the_step_near_the_limit() -> None:
     assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (23_998, 1_300)
 
 
-def test_the_rate_rises_below_the_setpoint() -> None:
-    """From 1 000 at 160 000 pages: the position is 1 335 of 1 024, the task rate 1 304; the step of 304 is
-    halved once, as it is less than half of the rate, and an eighth of that, rounded up, is 19.
+def test_rate_rises_below_the_setpoint() -> None:
+    """The rate of 1 000 rises by 19 at 160 000 dirty pages.
+
+    * The position ratio is 1 335 of 1 024, so the task rate is 1 304 and the step 304.
+    * The step is halved once, because it is less than half of the rate.
+    * An eighth of 152, rounded up, is 19.
     """
     of = control(160_000)
     of.bandwidth.dirty_ratelimit = 1_000
@@ -148,10 +161,12 @@ def test_the_rate_rises_below_the_setpoint() -> None:
 
 
 @pytest.mark.parametrize(("dirty_and_writeback", "rate"), [(174_999, 1_008), (175_000, 1_000)])
-def test_at_the_setpoint_no_rate_rises(dirty_and_writeback: int, rate: int) -> None:
-    """A context may have half of the threshold, and has 50 000 pages: its position is 1 275 of 1 024 and its
-    task rate 1 246, from 1 000, though both balanced rates are 25 600. A page below the setpoint, the step of
-    246 is a quarter of that, and an eighth of this, rounded up, is 8.
+def test_rate_does_not_rise_at_the_setpoint(dirty_and_writeback: int, rate: int) -> None:
+    """The rate of 1 000 rises by 8 one page below the setpoint, and does not change at the setpoint.
+
+    * The share of the context is half of the threshold, and it has 50 000 pages.
+    * Its position ratio is 1 275 of 1 024, so its task rate is 1 246; both balanced rates are 25 600.
+    * The step of 246 is divided by four, and an eighth of 61, rounded up, is 8.
     """
     wb, cache = Counts(), Counts()
     wb.dirty_and_writeback, cache.dirty_and_writeback = 50_000, dirty_and_writeback
@@ -163,8 +178,13 @@ def test_at_the_setpoint_no_rate_rises(dirty_and_writeback: int, rate: int) -> N
     assert (of.bandwidth.dirty_ratelimit, of.bandwidth.balanced_ratelimit) == (rate, 25_600)
 
 
-def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
-    """Nor does one that has no thresholds at hand move the rate; the stamps go on."""
+def test_update_after_a_second_of_sleep_changes_only_stamps() -> None:
+    """An update more than a second after the last one counts only if the work began before the last one.
+
+    * 200: an update without thresholds changes the write bandwidth, and not the rate.
+    * 1 201: the work began at 201, after the last update, so only the stamps change.
+    * 2 202: the work began at 1 201, at the last update, so the write bandwidth changes.
+    """
     of = control(199_000)
     counts: Any = of.wb
     counts.written = 400
@@ -179,9 +199,10 @@ def test_a_flusher_that_slept_for_a_second_counts_nothing() -> None:
     assert of.bandwidth.write == (400_000 + before * (4_096 - 1_001)) // 4_096
 
 
-def test_a_look_just_a_second_after_the_last_one_counts() -> None:
-    """Though the work began since: only more than a second is a sleep. 400 pages in 200 jiffies of 4 096, and
-    600 more in 1 000.
+def test_update_exactly_a_second_after_the_last_one_counts() -> None:
+    """An update one second after the last one counts, although the work began between them.
+
+    400 pages are written in 200 jiffies, and 600 more in 1 000; the period has 4 096 jiffies.
     """
     of = control()
     counts: Any = of.wb
@@ -196,14 +217,16 @@ def test_a_look_just_a_second_after_the_last_one_counts() -> None:
 @pytest.mark.parametrize(
     ("ratelimit", "pause", "pages"),
     [
-        (163, 200, 31),  # 31.8: fewer than are worth a check, and the whole pause
-        (164, 1 + 200 // 2, 32),  # 32.03: just as many; the target is the longest pause still
-        (169, 1 + 189 // 2, 32),  # 33.007: 32 of them are there after 189.3 jiffies
+        (163, 200, 31),  # 31.8: fewer than 32 pages, so the pause is not halved
+        (164, 1 + 200 // 2, 32),  # 32.03: 32 pages; the target is the longest pause
+        (169, 1 + 189 // 2, 32),  # 33.007: 32 pages take 189.3 jiffies
     ],
 )
-def test_a_slow_writer_s_pause_is_for_32_pages(ratelimit: int, pause: int, pages: int) -> None:
-    """At HZ 1000 and 200 jiffies at most: in the target of 10 there are but one or two pages, so it is as
-    long as it may be, and only where more than 32 come in that time, as long as these take.
+def test_target_pause_of_a_slow_writer_is_for_32_pages(ratelimit: int, pause: int, pages: int) -> None:
+    """The target pause of a slow writer is the time of 32 pages, or the longest pause if that is shorter.
+
+    HZ is 1000 and the longest pause 200 jiffies.  In the normal target of 10 jiffies the writer would dirty
+    only one or two pages.
     """
     of = control(10**9)
     of.bandwidth.avg_write = of.bandwidth.dirty_ratelimit = ratelimit
@@ -214,14 +237,18 @@ def test_a_slow_writer_s_pause_is_for_32_pages(ratelimit: int, pause: int, pages
     ("dirty_and_writeback", "limit", "interval"),
     [(0, 200_000, 256), (134_465, 200_000, 128), (199_997, 200_000, 1), (5, 5, 1)],
 )
-def test_who_is_far_from_the_limit_checks_seldom(dirty_and_writeback: int, limit: int, interval: int) -> None:
-    """dirty_poll_interval: the root of the distance, as a power of two."""
+def test_poll_interval_grows_with_the_distance_from_the_limit(
+    dirty_and_writeback: int, limit: int, interval: int
+) -> None:
+    """dirty_poll_interval: the square root of the distance, rounded down to a power of two."""
     assert poll_interval(dirty_and_writeback, limit) == interval
 
 
-def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
-    """balance_dirty_pages: at the setpoint the task's rate is the context's, 25 600 pages/s less what the
-    context's own line takes; 1 000 pages are 39 jiffies of it.
+def test_balance_dirty_pages_reports_a_pause_and_its_terms() -> None:
+    """The signal balance_dirty_pages reports a pause with the numbers that determine it.
+
+    At the setpoint the rate of a task is about the rate of the context, 25 600 pages/s, so 1 000 pages are
+    39 jiffies.
     """
     env, signals, told = Environment(), Signals(), []
     counts: Any = Counts()
@@ -258,9 +285,11 @@ def test_a_pause_is_told_with_what_it_was_worked_out_from() -> None:
 
 
 @pytest.mark.parametrize(("now", "paused_when"), [(5_039, 4_039), (5_040, 5_040)])
-def test_who_thought_for_more_than_a_second_is_credited_nothing(now: int, paused_when: int) -> None:
-    """It paused last at 4 000, and what it dirtied since is worth 39 jiffies: a second after these they are
-    still taken off, a jiffy later it begins anew.
+def test_think_time_over_one_second_gives_no_credit(now: int, paused_when: int) -> None:
+    """A task paused last at 4 000, and has dirtied pages worth 39 jiffies since.
+
+    * 5 039, a second after these 39 jiffies: the task is credited with its think time.
+    * 5 040: the task gets no credit; its time starts again.
     """
     throttle = IoLessThrottle(
         env=Environment(), spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB),
@@ -275,10 +304,13 @@ def test_who_thought_for_more_than_a_second_is_credited_nothing(now: int, paused
 @pytest.mark.parametrize(
     ("exceeded", "interval", "pages"), [(False, 5, 5), (False, 50, 50), (True, 5, 5), (True, 50, 8)]
 )
-def test_over_the_limit_a_writer_asks_after_eight_pages_at_the_latest(
+def test_writer_over_the_limit_polls_after_at_most_eight_pages(
     exceeded: bool, interval: int, pages: int
 ) -> None:
-    """Or after fewer, where that was its interval (ratelimit >> (PAGE_SHIFT - 10) of 32 KiB)."""
+    """A writer over the limit polls after eight pages (32 KiB), or earlier if its interval is shorter.
+
+    The kernel's expression is 32 >> (PAGE_SHIFT - 10).
+    """
     counts: Any = SimpleNamespace(dirty_exceeded=exceeded)
     throttle = IoLessThrottle(
         env=Environment(), spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB),

@@ -1,6 +1,4 @@
-"""IO-less throttling of two contexts at any HZ, beside a plain reading of the kernel, over what is dirty,
-written and dirtied as it comes.
-"""
+"""IO-less throttling of two contexts at any HZ, compared with a literal reading of the kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from wbsim.sim.units import PAGE_BYTES, S
 
 
 class TwoContexts(RuleBasedStateMachine):
-    """What is dirty, written and dirtied comes as it may; each writer is told how long to sleep."""
+    """Two contexts with any sequence of dirtied and written pages; the pauses of writers are compared."""
 
     @initialize(hz=st.sampled_from([100, 250, 300, 1000]), mib_per_s=st.sampled_from([1, 5, 100, 900]))
     def begin(self, hz: int, mib_per_s: int) -> None:
@@ -61,7 +59,7 @@ class TwoContexts(RuleBasedStateMachine):
         self.count()
 
     def count(self) -> None:
-        """Both know the same counts."""
+        """Copy the page counts to the literal reading and to the page cache."""
         for wb, bdi in zip(self.wbs, self.kernel.bdis, strict=True):
             bdi.dirty, bdi.written, bdi.dirtied = wb.dirty_and_writeback, wb.written, wb.dirtied
         self.cache.dirty_and_writeback = sum(wb.dirty_and_writeback for wb in self.wbs)
@@ -69,7 +67,7 @@ class TwoContexts(RuleBasedStateMachine):
 
     @rule(limit=st.sampled_from([16, 999, 20_001, 100_000]), parts=st.integers(0, 9))
     def memory(self, limit: int, parts: int) -> None:
-        """The thresholds move."""
+        """Set the thresholds."""
         self.limits = limit * parts // 10, limit
         self.kernel.bg_thresh, self.kernel.thresh = self.limits
 
@@ -79,7 +77,7 @@ class TwoContexts(RuleBasedStateMachine):
 
     @rule(of=st.integers(0, 1), part=st.floats(0, 1.1))
     def some_is_dirtied(self, of: int, part: float) -> None:
-        """Up to a tenth above the limit, of both."""
+        """Dirty pages of the context *of*, until both contexts have *part* of the limit."""
         pages = max(0, int(part * self.limits[1]) - self.wbs[1 - of].dirty_and_writeback)
         wb = self.wbs[of]
         more = max(0, pages - wb.dirty_and_writeback)
@@ -106,7 +104,10 @@ class TwoContexts(RuleBasedStateMachine):
         )
 
     def reach(self, level: int, mine: int) -> None:
-        """So many of 20 steps from freerun to the limit are dirty, *mine* of 4 parts of it of the first."""
+        """Set the dirty pages to *level* of 20 steps from freerun to the limit.
+
+        The first context has *mine* of 4 parts of these pages.
+        """
         freerun, limit = self.kernel.freerun, self.limits[1]
         pages = freerun + (limit - freerun) * level // 20
         for wb, own in zip(self.wbs, (pages * mine // 4, pages - pages * mine // 4), strict=True):
@@ -120,7 +121,7 @@ class TwoContexts(RuleBasedStateMachine):
         level=st.integers(-3, 22), mine=st.integers(0, 4),
     )  # fmt: skip
     def a_writer_asks(self, of: int, pages: int, falls: int, level: int, mine: int) -> None:
-        """balance_dirty_pages; after so many jiffies all is clean, so that it ends."""
+        """balance_dirty_pages; after *falls* jiffies all pages are clean, so that the loop ends."""
         self.reach(level, mine)
         falls_ns = self.env.now + falls * self.jiffy_ns + 1
         expected = self.paused(of, pages, falls_ns)
@@ -150,10 +151,10 @@ class TwoContexts(RuleBasedStateMachine):
         assert self.throttle.poll_pages(wb, dirtier) == polled  # type: ignore[arg-type]
 
     def paused(self, of: int, pages_dirtied: int, falls_ns: int) -> list[int]:
-        """The loop in balance_dirty_pages: its pauses."""
+        """Return the pauses of the loop in balance_dirty_pages."""
         kernel, bdi, task, at_ns = self.kernel, self.kernel.bdis[of], self.tasks[of], self.env.now
         start, pauses = at_ns // self.jiffy_ns, list[int]()
-        self.starts = 0  # of background writeback, which nobody does
+        self.starts = 0  # starts of background writeback; no flusher runs
         task.nr_dirtied = pages_dirtied
         while True:
             now = at_ns // self.jiffy_ns
@@ -222,11 +223,11 @@ RATES = st.sampled_from([1, 31, 500, 4_095, 4_097, 25_600, 250_000])
     mine=st.integers(0, 8), of_limit=st.integers(0, 8), elapsed=st.sampled_from([0, 1, 2, 3, 9]),
     dirtied=st.integers(0, 90_000), written=st.integers(0, 90_000), above=st.integers(0, 3),
 )  # fmt: skip
-def test_the_control_of_one_context_is_the_kernel_s(
+def test_control_of_one_context_matches_the_kernel(
     hz: int, avg_write: int, ratelimit: int, balanced: int, limit: int, parts: int, level: int, mine: int,
     of_limit: int, elapsed: int, dirtied: int, written: int, above: int,
 ) -> None:  # fmt: skip
-    """Position, pauses and rates, from any estimates, level, share and time since the last look."""
+    """Position ratio, pauses and rates match for any estimates, level, share and time since an update."""
     bdis = [Bdi(1), Bdi(1)]
     kernel = Kernel(hz, bdis)
     kernel.bg_thresh, kernel.thresh = limit * parts // 10, limit
@@ -271,6 +272,6 @@ def test_the_control_of_one_context_is_the_kernel_s(
     assert common.hard(thresholds) == kernel.hard_dirty_limit()
 
 
-# Their page cache is the test's own.
+# The test supplies the page cache.
 TestTwoContexts = pytest.mark.source(TwoContexts.TestCase)
 TestTwoContexts.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
