@@ -1,4 +1,4 @@
-"""What is to come, against a sorted list: on `heapq`, and as the compiled build has it."""
+"""The agenda, compared with a sorted list: the one on `heapq`, and the one of the compiled build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def key(entry: Entry) -> tuple[int, int, int]:
 
 
 class OnHeapq(RuleBasedStateMachine):
-    """Few times and few ranks, so that most entries tie; each has a number of its own."""
+    """An agenda with few times and few ranks, so that most entries tie; each entry has a unique number."""
 
     kind: type[agenda.Agenda] | type[heap.Agenda] = agenda.Agenda
 
@@ -73,8 +73,8 @@ TestOnMachineIntegers = OnMachineIntegers.TestCase
 
 
 @pytest.mark.parametrize("kind", [agenda.Agenda, heap.Agenda])
-def test_nothing_comes_from_an_empty_one(kind: type[agenda.Agenda] | type[heap.Agenda]) -> None:
-    """To pop is an error; to push and pop gives the entry back."""
+def test_empty_agenda_has_no_entry(kind: type[agenda.Agenda] | type[heap.Agenda]) -> None:
+    """pop raises an error for an empty agenda, and pushpop returns the given entry."""
     empty = kind()
     with pytest.raises(IndexError):
         empty.pop()

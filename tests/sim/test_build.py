@@ -1,4 +1,4 @@
-"""Which build of the models runs, and when none does."""
+"""The choice of the build of the models that runs, and the builds that are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print(sim.build.engine(sim.COMPILED), sim.engine.__file__)
 def told(
     engine_name: str, *built: Path, command: list[str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What a fresh process says of its engine, with *built* before all else on its path."""
+    """Run a new process, with *built* first on its path, that prints its engine; return the process."""
     environment = dict(os.environ)
     environment.pop("WBSIM_ENGINE", None)
     environment |= {"PYTHONPATH": os.pathsep.join(map(str, (*built, ROOT)))}
@@ -35,7 +35,7 @@ def told(
 
 
 def build_of(folder: Path, of: str) -> Path:
-    """What looks like a build, of the sources with the digest *of*."""
+    """Make a package in *folder* that looks like a build of sources with the digest *of*; return *folder*."""
     package = folder / PACKAGE
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -45,15 +45,15 @@ def build_of(folder: Path, of: str) -> Path:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A tree with one source in each of the two folders."""
+    """Return a tree with one source in each of two folders."""
     for folder in ("sim", "models/block"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "one.py").write_text("x = 1\n")
     return tmp_path
 
 
-def test_any_change_of_a_source_shows(sources: Path) -> None:
-    """Of its text, its name, or that it is there; and nothing else."""
+def test_digest_changes_with_any_change_of_a_source(sources: Path) -> None:
+    """The digest changes with the text, the name and the existence of a source, and not with other files."""
     seen = {digest(sources)}
     (sources / "README").write_text("not a source")
     (sources / "sim" / "notes.txt").write_text("nor this")
@@ -70,8 +70,8 @@ def test_any_change_of_a_source_shows(sources: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["", "compiled"])
-def test_a_build_of_other_sources_is_refused(tmp_path: Path, wanted: str) -> None:
-    """One error that names the place and the remedy, status 2; and the remedy helps."""
+def test_build_of_other_sources_is_refused(tmp_path: Path, wanted: str) -> None:
+    """One error names the place and the remedy, with status 2, and the remedy works."""
     old = build_of(tmp_path, "of yesterday")
     run = ["-m", "wbsim.experiments.cli", "run", "--fs-mark", "fs_mark -S0 -k -d /x -n 3 -s 4096"]
     refused = told(wanted, old, command=run)
@@ -85,17 +85,17 @@ def test_a_build_of_other_sources_is_refused(tmp_path: Path, wanted: str) -> Non
     assert told(wanted, old, command=[*run, "--engine", "light"]).returncode == 0
 
 
-def test_a_build_of_these_sources_is_taken(tmp_path: Path) -> None:
-    """Unless another engine is asked for; what it does not hold comes from its source."""
+def test_build_of_these_sources_is_used(tmp_path: Path) -> None:
+    """A build of these sources runs unless another engine is chosen; its missing modules are interpreted."""
     new = build_of(tmp_path, digest(SOURCES))
     for wanted, runs in (("", "compiled"), ("compiled", "compiled"), ("light", "light"), ("simpy", "simpy")):
         said = told(wanted, new)
         assert said.stdout == f"{runs} {SOURCES / 'sim' / 'engine.py'}\n", said.stderr
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    """A folder without a build is none; an engine that does not exist is refused."""
-    (tmp_path / PACKAGE).mkdir()  # what a build that was broken off leaves
+def test_missing_build_and_unknown_engine_are_refused(tmp_path: Path) -> None:
+    """A folder without modules is no build, and an unknown engine is refused."""
+    (tmp_path / PACKAGE).mkdir()  # an interrupted build leaves this
     missing = told("compiled", tmp_path, command=["-S", "-c", SAY])
     assert "the compiled engine was not built; build it with make compiled, or use light" in missing.stderr
     unknown = told("fast")
@@ -103,8 +103,8 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "WBSIM_ENGINE=fast: there is no such engine; use one of simpy, light, compiled" in unknown.stderr
 
 
-def test_an_engine_is_chosen_before_the_models_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Afterwards only between the two that run from the source."""
+def test_engine_is_chosen_before_the_models_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loaded model can only change between the two engines that run from the sources."""
     monkeypatch.delenv("WBSIM_ENGINE", raising=False)
     assert [engine(compiled) for compiled in (True, False)] == ["compiled", "light"]
     for wanted, compiled in (("simpy", False), ("light", False), ("compiled", True)):
@@ -114,8 +114,8 @@ def test_an_engine_is_chosen_before_the_models_are_loaded(monkeypatch: pytest.Mo
             engine(not compiled)
 
 
-def test_without_numba_the_light_engine_runs(tmp_path: Path) -> None:
-    """Also where a build of these sources is there; who asks for it is told."""
+def test_light_engine_runs_without_numba(tmp_path: Path) -> None:
+    """The light engine runs even if a build of these sources exists; the choice of the build is refused."""
     built = build_of(tmp_path, digest(SOURCES))
     command = ["-c", "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'; " + SAY]
     assert told("", built, command=command).stdout.startswith("light ")

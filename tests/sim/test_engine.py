@@ -1,4 +1,4 @@
-"""The environment: order, the light waits, and their equality with stock SimPy."""
+"""The environment: the order of events, the light waits, and their equality with stock SimPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wbsim.sim.sync import HandOff, Mutex
 Log = list[tuple[int, str]]
 
 
-def test_ties_go_by_rank_whatever_the_order_of_scheduling() -> None:
+def test_ties_are_resolved_by_rank() -> None:
     """Two tasks that wake at one instant run in the order of their ranks; an URGENT call precedes both."""
     env = Environment()
     log: Log = []
@@ -35,8 +35,8 @@ def test_ties_go_by_rank_whatever_the_order_of_scheduling() -> None:
 
 
 @pytest.mark.parametrize("primitives", [LIGHT, STOCK], ids=["light", "stock"])
-def test_a_clock_that_stands_ends_the_run(primitives: Primitives) -> None:
-    """Tasks that wait for 0 ns for ever are named; as many events at two instants are none of that."""
+def test_clock_that_does_not_advance_ends_the_run(primitives: Primitives) -> None:
+    """An error names the tasks that wait for 0 ns for ever; as many events at two instants are no error."""
     env = primitives.environment()
     env.most_at_once = 1_000
 
@@ -57,7 +57,7 @@ def test_a_clock_that_stands_ends_the_run(primitives: Primitives) -> None:
 
 
 def test_a_parked_task_sleeps_until_it_is_woken() -> None:
-    """PARK waits for wake(), and wake() may have a delay."""
+    """wake() ends the wait of a task that has yielded PARK, after an optional delay."""
     env = Environment()
     log: Log = []
 
@@ -72,7 +72,7 @@ def test_a_parked_task_sleeps_until_it_is_woken() -> None:
 
 
 def test_a_yielded_generator_runs_as_yield_from_would() -> None:
-    """Subroutines nest, may wait not at all, and give control back to their caller."""
+    """Yielded generators nest, need not wait, and return to their caller."""
     env = Environment()
     log: Log = []
 
@@ -101,8 +101,8 @@ def test_a_yielded_generator_runs_as_yield_from_would() -> None:
     assert env.live_tasks == 0
 
 
-def test_stock_simpy_processes_run_beside_tasks() -> None:
-    """A task may wait for a SimPy event, and SimPy's own processes share the clock."""
+def test_simpy_processes_share_the_clock_with_tasks() -> None:
+    """A task may wait for a SimPy event, and plain SimPy processes run on the clock of the tasks."""
     env = Environment()
     log: Log = []
     bell = env.simpy.event()
@@ -122,8 +122,8 @@ def test_stock_simpy_processes_run_beside_tasks() -> None:
 
 
 @pytest.mark.parametrize("wait", [1.5, "soon", None])
-def test_what_is_no_wait_is_refused(wait: object) -> None:
-    """Float time and other things yielded by mistake raise, naming the task."""
+def test_task_that_yields_no_wait_is_refused(wait: object) -> None:
+    """A float or another object that is yielded by mistake raises an error, which names the task."""
     env = Environment()
 
     def body() -> Steps:
@@ -134,8 +134,8 @@ def test_what_is_no_wait_is_refused(wait: object) -> None:
         env.run()
 
 
-def test_a_run_gives_up_at_its_limit() -> None:
-    """A model that ticks for ever is refused at the give-up time."""
+def test_run_gives_up_at_its_limit() -> None:
+    """A model that never ends raises `GiveUp` at the limit."""
     env = Environment()
 
     def ticker() -> Steps:
@@ -148,7 +148,10 @@ def test_a_run_gives_up_at_its_limit() -> None:
 
 
 def contention(primitives: Primitives, ticket: bool) -> tuple[Log, Any, int]:
-    """Five tasks that share a spinlock, a mutex and many ties; everything they did."""
+    """Run five tasks that share a spinlock and a mutex, with many ties.
+
+    Return the log, the counters of both locks and the spin time of all tasks.
+    """
     env = primitives.environment()
     lock = primitives.spin_lock(env, "lock", HandOff(30, 90, ticket, 2))
     mutex = Mutex(env, "mutex", 10)
@@ -164,7 +167,7 @@ def contention(primitives: Primitives, ticket: bool) -> tuple[Log, Any, int]:
             yield part(task, n)
             if not mutex.try_acquire(task):
                 yield mutex.wait(task)
-            yield 20 * i  # from the spinlock's to the mutex's contention
+            yield 20 * i  # the contention moves from the spinlock to the mutex
             mutex.release()
             log.append((env.now, f"{task.name} left the mutex"))
             yield from part(task, n)
@@ -181,15 +184,15 @@ def contention(primitives: Primitives, ticket: bool) -> tuple[Log, Any, int]:
 @pytest.mark.parametrize("ticket", [False, True])
 @pytest.mark.stock
 def test_light_primitives_equal_stock_simpy(ticket: bool) -> None:
-    """A model gives one log, and the same counters and spin times, on both; ties are included."""
+    """A model gives the same log, counters and spin times with both engines, also with ties."""
     light, stock = contention(LIGHT, ticket), contention(STOCK, ticket)
     assert light == stock
     assert light[1][0].contentions > 20
     assert light[1][1].contentions > 20
 
 
-def test_the_order_of_starting_does_not_matter() -> None:
-    """Ranks are given when tasks are made, so the history of start() leaves no trace."""
+def test_order_of_starts_does_not_matter() -> None:
+    """Tasks get their ranks when they are made, so the order of the calls of start() has no effect."""
 
     def run(order: Callable[[list[int]], list[int]]) -> Log:
         env = Environment()
@@ -210,8 +213,8 @@ def test_the_order_of_starting_does_not_matter() -> None:
 
 
 @given(due=st.lists(st.tuples(st.integers(0, 50), st.integers(2, 9)), max_size=40))
-def test_the_next_event_is_the_earliest(due: list[tuple[int, int]]) -> None:
-    """Against a look at all of them."""
+def test_next_event_ns_is_the_time_of_the_earliest_event(due: list[tuple[int, int]]) -> None:
+    """The time of the next event is the minimum over all events."""
     env = Environment()
     for when, rank in due:
         env.call_at(when, rank, lambda: None)

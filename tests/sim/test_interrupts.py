@@ -1,4 +1,4 @@
-"""Interrupts from the keyboard."""
+"""Interrupts from the keyboard, and other signals that end a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("python_s_own_handler")
 
 @pytest.fixture
 def python_s_own_handler() -> Iterator[None]:
-    """Who runs the tests in the background has interrupts ignored."""
+    """Set Python's handler of SIGINT: a shell ignores interrupts for tests in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -31,8 +31,8 @@ BOTH = pytest.mark.parametrize("primitives", [LIGHT, pytest.param(STOCK, marks=p
 
 
 @BOTH
-def test_an_interrupt_comes_before_all_else_that_is_due(primitives: Primitives) -> None:
-    """What is being done is done to its end, and nothing after it."""
+def test_interrupt_ends_the_run_after_the_current_event(primitives: Primitives) -> None:
+    """The current event completes, and no event follows it, even at the same instant."""
     env = primitives.environment()
     done: list[str] = []
 
@@ -53,15 +53,15 @@ def test_an_interrupt_comes_before_all_else_that_is_due(primitives: Primitives) 
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_the_handler_is_put_back_after_a_quiet_run() -> None:
-    """And stands while it runs."""
+def test_handler_is_restored_after_a_run_without_interrupt() -> None:
+    """The handler of SIGINT is another one during a run, and is restored after it."""
     with between_events(LIGHT.environment()):
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_who_handles_interrupts_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A handler of one's own stays, and no thread but the main one sets any."""
+def test_user_supplied_interrupt_handler_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user-supplied handler stays, and only the main thread sets a handler."""
     own: Any = lambda *_: None  # noqa: E731
     before = signal.signal(signal.SIGINT, own)
     try:
@@ -81,8 +81,8 @@ def test_who_handles_interrupts_goes_on_doing_so(monkeypatch: pytest.MonkeyPatch
     assert seen == [signal.default_int_handler]
 
 
-def test_a_machine_s_run_is_interrupted_between_events() -> None:
-    """What was being done when the interrupt came is done."""
+def test_run_of_a_machine_is_interrupted_between_events() -> None:
+    """The event during which the interrupt comes is completed."""
     machine, done = build(small_scenario(), 1), []
 
     def interrupt() -> None:
@@ -101,8 +101,8 @@ def _hang_up_and_terminate() -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    """As nohup wants it; the other one ends us, and both are put back."""
+def test_ignored_signal_stays_ignored() -> None:
+    """An ignored SIGHUP (nohup) stays ignored and SIGTERM raises `Ended`; both handlers are restored."""
     before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -121,8 +121,10 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
     ("number", "raised"),
     [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Ended), (signal.SIGHUP, Ended)],
 )
-def test_what_came_is_known_whatever_was_made_of_it(number: int, raised: type[BaseException]) -> None:
-    """A library may swallow the exception; the next body begins with nothing."""
+def test_signals_are_recorded_although_a_library_replaces_the_exception(
+    number: int, raised: type[BaseException]
+) -> None:
+    """A signal is recorded even if a library swallows its exception; the next body has an empty record."""
     before = signal.getsignal(number)
     for _ in range(2):
         with ended_by_signals() as came:
@@ -134,7 +136,7 @@ def test_what_came_is_known_whatever_was_made_of_it(number: int, raised: type[Ba
 
 
 class _Passes:
-    """Python passes over what its destructor raises."""
+    """An object whose destructor raises an exception, which Python ignores."""
 
     def __init__(self, raises: Callable[[], object]) -> None:
         self._raises = raises
@@ -144,15 +146,15 @@ class _Passes:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_is_passed_over_comes_again(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The earlier hook gets other exceptions, unless a signal came before them."""
+def test_signal_whose_exception_is_ignored_comes_again(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The earlier unraisablehook gets other ignored exceptions, unless a signal came before them."""
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda of: told.append(of.exc_type))
     alarm = signal.getsignal(signal.SIGALRM)
     with ended_by_signals() as came:
         _Passes(lambda: 1 // 0)
         _Passes(lambda: signal.raise_signal(number))
-        _Passes(lambda: [].pop())  # an object that the signal left half made
+        _Passes(lambda: [].pop())  # an object that the signal left incomplete
         with pytest.raises((KeyboardInterrupt, Ended)):
             time.sleep(10)
     assert told == [ZeroDivisionError]
@@ -162,8 +164,8 @@ def test_a_signal_that_is_passed_over_comes_again(number: int, monkeypatch: pyte
     assert len(told) == 2
 
 
-def test_what_is_held_back_is_heard_afterwards() -> None:
-    """Not in the body, and in a process that begins there once that says so."""
+def test_held_signals_arrive_after_the_body() -> None:
+    """A signal arrives after the body of `signals_held`, or in the body after `hear_signals`."""
     seen: list[str] = []
     before = signal.signal(signal.SIGTERM, lambda *_: seen.append("heard"))
     try:

@@ -1,4 +1,4 @@
-"""Units, dice and statistics."""
+"""Units, random numbers and statistics."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_quantities_are_read_exactly(text: str, kind: str, amount: int) -> None:
     ],
 )
 def test_bad_quantities_name_the_remedy(text: str, kind: str, hint: str) -> None:
-    """Ambiguous, negative or broken amounts raise, and say what would be right."""
+    """Ambiguous, negative and malformed amounts raise an error that states the right form."""
     with pytest.raises(ValueError, match=hint.replace("(", r"\(")):
         parse(text, kind)
 
 
-def test_the_units_and_what_each_is_worth() -> None:
-    """Powers of two with an i, powers of ten without; a rate is a size per second."""
+def test_units_have_their_values() -> None:
+    """Units with an i are powers of two, units without are powers of ten; a rate is a size per second."""
     sizes = {
         "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
         "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
@@ -55,15 +55,15 @@ def test_the_units_and_what_each_is_worth() -> None:
 
 
 class Quantities(Spec):
-    """One of each."""
+    """A spec with a time, a size and a rate."""
 
     time: Ns
     size: Bytes
     rate: BytesPerS
 
 
-def test_a_field_reads_the_text_of_its_own_kind() -> None:
-    """Time, size and rate; a bare text is answered with an example of the kind."""
+def test_field_reads_a_quantity_of_its_kind() -> None:
+    """A field reads a time, a size or a rate; for any other text the error has an example of the kind."""
     given = {"time": "2 us", "size": "1 KiB", "rate": "3 kB/s"}
     read = Quantities.model_validate(given)
     assert (read.time, read.size, read.rate) == (2_000, 1_024, 3_000)
@@ -72,15 +72,15 @@ def test_a_field_reads_the_text_of_its_own_kind() -> None:
             Quantities.model_validate({**given, name: "much"})
 
 
-def test_what_was_assumed_stays_with_its_range() -> None:
-    """A spec that is built again from its inputs knows origin, source, low, high and targets."""
+def test_assumed_number_keeps_its_range_in_a_rebuilt_spec() -> None:
+    """A spec that is built from the inputs of a spec keeps origin, source, low, high and targets."""
     number = assumed(5, "a guess", 1, 9, ("P13-1",))
     spec = Quantities.model_validate({"time": number, "size": 1, "rate": 1})
     assert Quantities.model_validate(spec.inputs()).given("time") == number
 
 
 def test_conversions_are_exact_or_raise() -> None:
-    """No silent rounding of bytes to pages or sectors."""
+    """Bytes that are not a multiple of pages or sectors raise an error."""
     assert (pages(8192), sectors(1024)) == (2, 2)
     with pytest.raises(ValueError, match="4 KiB pages"):
         pages(4097)
@@ -88,8 +88,8 @@ def test_conversions_are_exact_or_raise() -> None:
         sectors(100)
 
 
-def test_streams_are_named_and_independent_of_each_other() -> None:
-    """A stream's numbers depend on seed, replication and name alone; a name is taken once."""
+def test_streams_are_independent_of_each_other() -> None:
+    """The numbers of a stream depend on seed, replication and name alone; a name can be used once."""
     one, two = Streams(7), Streams(7)
     two.generator("another")
     assert one.generator("x").random() == two.generator("x").random()
@@ -115,15 +115,15 @@ def test_draws_return_each_number_of_each_block_in_order() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 7, 512])
-def test_the_length_of_a_block_changes_no_number(block: int) -> None:
-    """Factors and uniform numbers come out as in one array."""
+def test_block_length_changes_no_number(block: int) -> None:
+    """Factors and uniform numbers are those of one array."""
     for draw in (lambda: Streams(1).service_time_arrays("x", 0.3), lambda: Streams(1).generator("x").random):
         draws = Draws(draw(), block)
         assert [draws.next() for _ in range(1_100)] == draw()(1_100).tolist()
 
 
 def test_service_times_have_the_stated_moments() -> None:
-    """Mean 1 and the asked-for coefficient of variation, within 4 standard errors."""
+    """The factors have mean 1, within 4 standard errors, and the given coefficient of variation."""
     draws = Streams(1).service_times("x", 0.3)
     values = np.array([draws.next() for _ in range(20_000)])
     assert abs(values.mean() - 1) < 4 * 0.3 / sqrt(len(values))
@@ -131,8 +131,8 @@ def test_service_times_have_the_stated_moments() -> None:
     assert Streams(1).service_times("x", 0).next() == 1.0
 
 
-def test_intervals_and_batches() -> None:
-    """Student's t on three values, by hand; batches drop the rest."""
+def test_interval_and_batch_means_match_results_by_hand() -> None:
+    """The interval of three values follows Student's t; batches drop the remaining values."""
     interval = confidence_95([1.0, 2.0, 3.0])
     assert interval.mean == 2.0
     assert interval.high - 2.0 == pytest.approx(4.302653 / sqrt(3), rel=1e-5)
@@ -141,16 +141,16 @@ def test_intervals_and_batches() -> None:
         confidence_95([1.0])
 
 
-def test_batches_of_one_and_none() -> None:
-    """As many values as batches are their own means; one less is refused, with both numbers."""
+def test_batches_need_a_value_each() -> None:
+    """Batches of one value have this value as mean; with fewer values the error gives both numbers."""
     assert batch_means([3.0, 5.0], 2) == [3.0, 5.0]
     assert batch_means([1.0, 2.0, 3.0, 4.0, 99.0], 2) == [1.5, 3.5]
     with pytest.raises(ValueError, match="2 values do not fill 3 batches"):
         batch_means([1.0, 2.0], 3)
 
 
-def test_an_interval_by_hand() -> None:
-    """1 and 3: a mean of 2, a standard error of 1, and t of one degree of freedom, 12.706."""
+def test_interval_of_two_values_follows_student_s_t() -> None:
+    """1 and 3 have a mean of 2 and a standard error of 1; t of one degree of freedom is 12.706."""
     mean, low, high = confidence_95([1.0, 3.0])
     assert mean == 2.0
     assert (low, high) == (pytest.approx(2 - 12.7062, abs=1e-4), pytest.approx(2 + 12.7062, abs=1e-4))

@@ -1,4 +1,4 @@
-"""The rw_semaphore next to the literal one, and by hand under the rules of older kernels."""
+"""The rw_semaphore, compared with the literal one, and by hand under the rules of older kernels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Use(NamedTuple):
 
 
 class Play:
-    """Tasks that use one lock; ``log`` says when each has it and when it has given it up."""
+    """Tasks that use one lock; ``log`` has the times when each task gets the lock and gives it up."""
 
     def __init__(self, uses: Sequence[Use], rules: RwSemaphoreRules = MODERN) -> None:
         self.env = Environment()
@@ -69,7 +69,7 @@ class Play:
 
 
 def literally(uses: Sequence[Use]) -> tuple[list[tuple[int, str, str]], literal.LockCounts]:
-    """Return the log of the same uses of the literal lock, and its counts."""
+    """Return the log of the same *uses* with the literal lock, and the counts of this lock."""
     clock, counts, log = literal.Clock(0), literal.LockCounts(), list[tuple[int, str, str]]()
     lock = literal.RwSemaphore(clock, counts, WAKE_NS, LINE_NS, MODERN.reader_spin_ns)
 
@@ -110,8 +110,8 @@ USES = st.lists(
 @given(USES)
 @example([Use(0, False, 100, 0), Use(10, False, 100, 0), Use(20, True, 50, 0), Use(220, False, 10, 0)])
 @example([Use(0, True, 100, 0), Use(1, False, 10, 0), Use(70, False, 10, 0), Use(90, True, 10, 0)])
-def test_rw_semaphore_does_what_the_literal_one_does(uses: list[Use]) -> None:
-    """Each task gets the lock, and gives it up, at the same nanosecond."""
+def test_rw_semaphore_matches_the_literal_one(uses: list[Use]) -> None:
+    """Each task gets the lock and gives the lock up at the same nanosecond."""
     of_literal, counts = literally(uses)
     instants = [ns for ns, _, _ in of_literal]
     assume(len(set(instants)) == len(instants) or len(uses) == 2)
@@ -127,7 +127,7 @@ def test_rw_semaphore_does_what_the_literal_one_does(uses: list[Use]) -> None:
     USES, st.sampled_from([RwSemaphoreRules(False, False, 0, 0), RwSemaphoreRules(True, True, 0, 0), MODERN])
 )
 def test_rw_semaphore_excludes_and_loses_no_task(uses: list[Use], rules: RwSemaphoreRules) -> None:
-    """A writer is alone with the lock, each task has it once, and each wait is counted."""
+    """A writer is alone with the lock, each task has the lock once, and each wait is counted."""
     play = Play(uses, rules)
     owners: set[str] = set()
     for _, name, what in play.log:
@@ -148,13 +148,13 @@ def test_rw_semaphore_excludes_and_loses_no_task(uses: list[Use], rules: RwSemap
     assert woken <= waits <= woken + WAKE_NS * len(uses)
 
 
-def test_before_3_9_the_lock_is_given_in_order() -> None:
-    """No task that runs overtakes, and readers come together only if they wait next to each other.
+def test_rwsem_before_3_9_is_given_in_order_of_arrival() -> None:
+    """No running task overtakes, and readers share the lock only if they wait next to each other.
 
     * 0 ns: writer 0 has the lock until 100 ns; writer 1, readers 2 and 3, writer 4 and reader 5 sleep.
-    * 100 ns: writer 1 owns it, runs at 150 and until 160 ns.
-    * 160 ns: readers 2 and 3 own it, run at 210 and until 220 ns.
-    * 220 ns: writer 4 owns it, runs at 270 and until 280 ns; then reader 5.
+    * 100 ns: writer 1 owns the lock and runs from 150 to 160 ns.
+    * 160 ns: readers 2 and 3 own the lock and run from 210 to 220 ns.
+    * 220 ns: writer 4 owns the lock and runs from 270 to 280 ns; then reader 5.
     """
     kinds = (False, False, True, True, False, True)
     uses = [Use(10 * number, reads, 10, 0) for number, reads in enumerate(kinds)]
@@ -164,8 +164,8 @@ def test_before_3_9_the_lock_is_given_in_order() -> None:
 
 
 @pytest.mark.parametrize(("spins", "had"), [(False, 150), (True, 103)])
-def test_from_3_16_a_writer_spins_on_a_writer(spins: bool, had: int) -> None:
-    """Without spinning the second writer is woken at the release; with it, it takes the lock at once."""
+def test_writer_spins_on_a_writer_from_3_16_on(spins: bool, had: int) -> None:
+    """A second writer that sleeps is woken at the release; one that spins takes the lock at once."""
     rules = RwSemaphoreRules(True, spins, 0, 0)
     assert Play([Use(0, False, 100, 0), Use(10, False, 10, 0)], rules).had == [(0, "0"), (had, "1")]
     assert Play([Use(0, True, 100, 0), Use(10, False, 10, 0)], rules).had == [(0, "0"), (150, "1")], (
@@ -173,8 +173,8 @@ def test_from_3_16_a_writer_spins_on_a_writer(spins: bool, had: int) -> None:
     )
 
 
-def test_a_writer_whose_processor_is_wanted_does_not_spin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It sleeps at once (need_resched), and is woken at the release."""
+def test_writer_does_not_spin_with_need_resched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer whose processor another task wants sleeps at once, and is woken at the release."""
     monkeypatch.setattr(Running, "need_resched", lambda self, task: True)
     play = Play([Use(0, False, 100, 0), Use(10, False, 10, 0)])
     assert (play.slept, play.had) == ([(10, "1")], [(0, "0"), (150, "1")])
@@ -206,8 +206,8 @@ def test_writers_that_spin_sleep_with_the_owner() -> None:
     assert [task.spun_ns for task in play.tasks] == [{}, {"mnt/ILOCK": 15}, {"mnt/ILOCK": 14}]
 
 
-def test_a_writer_that_has_slept_for_4_ms_comes_next() -> None:
-    """Writer 1 is overtaken once, asks for the lock, and has it at the next release, before writer 3.
+def test_writer_that_has_slept_for_4_ms_comes_next() -> None:
+    """Writer 1 is overtaken once, asks for the hand-off, and gets the lock at the next release.
 
     * 0 ns: the owner sleeps until 4 ms, so writer 1 sleeps at 10 ns.
     * 4 000 000 ns: writer 1 is woken; writer 2 takes the free lock at 4 000 020 ns.
@@ -224,8 +224,13 @@ def test_a_writer_that_has_slept_for_4_ms_comes_next() -> None:
     assert play.slept == [(10, "1"), (4 * ms + 50, "1"), (4 * ms + 60, "4")]
 
 
-def test_an_overtaken_writer_is_woken_once() -> None:
-    """Writer 1 is woken at 100 ns; writer 2 has the lock from 105 to 115 ns; writer 1 runs at 150 ns."""
+def test_overtaken_writer_is_woken_once() -> None:
+    """A writer that another writer overtakes while it wakes up is not woken again.
+
+    * 100 ns: writer 1 is woken.
+    * 105 ns: writer 2 takes the lock, until 115 ns.
+    * 150 ns: writer 1 runs and takes the lock.
+    """
     play = Play([Use(0, False, 10, 90), Use(50, False, 100, 0), Use(105, False, 10, 0), Use(170, True, 5, 0)])
     assert play.log[2:] == [
         (105, "2", "has it"), (115, "2", "gave it up"), (150, "1", "has it"), (250, "1", "gave it up"),
@@ -233,7 +238,7 @@ def test_an_overtaken_writer_is_woken_once() -> None:
     ]  # fmt: skip
 
 
-def test_the_threshold_counts_for_each_turn_of_readers() -> None:
+def test_spin_threshold_counts_for_each_turn_of_readers() -> None:
     """A threshold that began with other readers does not end the spinning.
 
     * 0 to 20 ns: reader 0; writer 1 spins from 10 ns and has the lock from 23 to 33 ns.

@@ -1,4 +1,4 @@
-"""SimPy's own processes beside the model, on either engine's clock."""
+"""Plain SimPy processes next to the model, on the clock of either engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("primitives", [LIGHT, STOCK])
 
 @BOTH
 def test_timeouts_resources_and_processes_share_the_clock(primitives: Primitives) -> None:
-    """One slot, two users that hold it 5 ns each, and a third process that waits for both."""
+    """Two processes hold a resource for 5 ns each, one after the other, and a third one waits for both."""
     env = primitives.environment()
     desk = simpy.Resource(env.simpy, capacity=1)
     log: list[tuple[int, str]] = []
@@ -41,8 +41,8 @@ def test_timeouts_resources_and_processes_share_the_clock(primitives: Primitives
     assert log == [(5, "a"), (10, "is next"), (10, "b"), (10, "ab")]
 
 
-def test_what_fails_is_told() -> None:
-    """An exception of a process that nobody waits for ends the run, as SimPy's own run does."""
+def test_exception_of_a_simpy_process_ends_the_run() -> None:
+    """An exception of a process ends the run if no process waits for it, like in SimPy."""
     env = LIGHT.environment()
 
     def fails() -> Generator[simpy.Event, Any, None]:
@@ -54,8 +54,8 @@ def test_what_fails_is_told() -> None:
         env.run()
 
 
-def test_only_the_model_s_environment_runs_and_counts_whole_ns() -> None:
-    """The other two ways are answered with what is right."""
+def test_simpy_environment_refuses_runs_and_fractions_of_ns() -> None:
+    """Fractional timeouts, and calls of run and step, raise errors that name the right way."""
     env = LIGHT.environment()
     with pytest.raises(TypeError, match=r"0\.5: the clock counts whole ns"):
         env.simpy.timeout(0.5)
@@ -66,7 +66,10 @@ def test_only_the_model_s_environment_runs_and_counts_whole_ns() -> None:
 
 
 def administered(path: Path, primitives: Primitives) -> tuple[list[int], Machine]:
-    """When each sync(2) of an administrator, one after the other 20 ms apart, returned."""
+    """Run *path* with a SimPy process that calls sync(2) 20 ms after the last one returned.
+
+    Return the times of the returns, and the machine.
+    """
     machine = build(load(path).cases[0].scenario, 1, primitives=primitives)
     returned: list[int] = []
 
@@ -86,9 +89,10 @@ def administered(path: Path, primitives: Primitives) -> tuple[list[int], Machine
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
 @pytest.mark.stock
-def test_an_administrator_s_syncs(filesystem: str, tmp_path: Path) -> None:
-    """A plain SimPy process runs sync(2) beside a fio of large files: the same on both engines, and the run
-    ends with fio although the process never does.
+def test_simpy_process_calls_sync_during_a_run(filesystem: str, tmp_path: Path) -> None:
+    """A SimPy process calls sync(2) while fio writes large files, with the same results on both engines.
+
+    The run ends with fio, although the process never ends.
     """
     path = tmp_path / "x.toml"
     command = f"{FIO} --rw=write --nrfiles=2 --filesize=64m --name=a"

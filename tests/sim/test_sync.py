@@ -1,4 +1,4 @@
-"""Locks: exact laws, and the theory of the ticket lock."""
+"""Locks: exact laws, and comparison with the theory of the ticket lock."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
     st.lists(st.tuples(st.integers(0, 2_000), st.integers(1, 300)), min_size=1, max_size=12),
     st.sampled_from([QUEUED, TICKET]),
 )
-def test_mutual_exclusion_fifo_and_work_conservation(
+def test_spin_lock_sections_never_overlap_and_come_in_order(
     arrivals: list[tuple[int, int]], hand_off: HandOff
 ) -> None:
-    """Sections never overlap, are served in order of arrival, and a free lock is taken at once."""
+    """Sections never overlap and come in order of arrival, and a free lock is taken at once."""
     env = Environment()
     lock = SpinLock(env, "lock", hand_off)
     served: list[tuple[int, int, int]] = []  # arrival, start, end
@@ -53,21 +53,24 @@ def test_mutual_exclusion_fifo_and_work_conservation(
     ("to", "waiters", "near", "queued_ns", "ticket_ns"),
     [(0, 1, 1, 100, 150), (0, 2, 2, 100, 200), (1, 1, 0, 250, 375), (1, 15, 4, 250, 250 + 1_575)],
 )
-def test_a_ticket_lock_s_hand_off_grows_and_a_queued_one_s_does_not(
+def test_hand_off_grows_with_waiters_for_ticket_locks_only(
     to: int, waiters: int, near: int, queued_ns: int, ticket_ns: int
 ) -> None:
-    """A line to the next owner, by its node; with tickets, half of what the lines of all waiters take."""
+    """A hand-off takes one line to the node of the next owner.
+
+    A ticket lock adds half the time of the lines of all waiters.
+    """
     assert TICKET.after(0, to, waiters, near) == ticket_ns
     assert QUEUED.after(0, to, waiters, near) == queued_ns
 
 
 def test_processors_belong_to_nodes_in_blocks() -> None:
-    """Two to a node; a task that has had none is on the first."""
+    """A node has two processors here; a task without a processor belongs to the first node."""
     assert [TICKET.node(cpu) for cpu in (-1, 0, 1, 2, 3, 4)] == [0, 0, 0, 1, 1, 2]
     assert {HandOff(1, 2).node(cpu) for cpu in range(500)} == {0}
 
 
-def test_little_s_law_holds_exactly() -> None:
+def test_littles_law_holds_exactly() -> None:
     """The integral of the number waiting equals the sum of the waits, in whole ns."""
     env = Environment()
     mutex = Mutex(env, "m", wake_ns=0)
@@ -96,7 +99,7 @@ def test_little_s_law_holds_exactly() -> None:
 
 
 def speed_up(n: int, think_ns: float, section_ns: float, hand_off: HandOff, seed: int) -> float:
-    """Sections per think-and-section time of *n* tasks, simulated."""
+    """Simulate *n* tasks that think and enter the lock; return the sections per ns."""
     env = Environment()
     lock = SpinLock(env, "lock", hand_off)
     draw = np.random.default_rng(seed)
@@ -118,7 +121,10 @@ def speed_up(n: int, think_ns: float, section_ns: float, hand_off: HandOff, seed
 
 
 def markov_rate(n: int, think_ns: float, section_ns: float, hand_off: HandOff) -> float:
-    """Sections per ns of Boyd-Wickizer's chain: state k holds or waits; mean service with its hand-off."""
+    """Return the sections per ns of Boyd-Wickizer's chain.
+
+    In state k, k tasks hold the lock or wait; the service time includes the hand-off.
+    """
     weights = [1.0]
     for k in range(1, n + 1):
         arrival = (n - k + 1) / think_ns
@@ -136,10 +142,11 @@ def markov_rate(n: int, think_ns: float, section_ns: float, hand_off: HandOff) -
     [HandOff(0, 0), HandOff(100, 0), HandOff(110, 0, ticket=True)],
     ids=["free", "queued", "ticket"],
 )
-def test_throughput_meets_the_ticket_lock_chain(n: int, hand_off: HandOff) -> None:
-    """The machine repairman with hand-offs, to within 4 standard errors and the chain's own 6 %.
+def test_throughput_matches_the_ticket_lock_chain(n: int, hand_off: HandOff) -> None:
+    """The throughput matches the machine repairman with hand-offs, within 4 standard errors and 6 %.
 
-    The chain draws each hand-off anew from the state's rate; the model fixes it at the release.
+    The 6 % are for hand-offs: the chain draws them from the rate of the state; the model fixes them at the
+    release.
     """
     rates = [speed_up(n, 4_000, 300, hand_off, seed) for seed in range(5)]
     exact = markov_rate(n, 4_000, 300, hand_off)
@@ -147,16 +154,16 @@ def test_throughput_meets_the_ticket_lock_chain(n: int, hand_off: HandOff) -> No
     assert abs(fmean(rates) - exact) <= allowed
 
 
-def test_collapse_is_the_ticket_lock_s_alone() -> None:
-    """Past the knee, more cores make a ticket lock slower and leave a queued one where it was."""
+def test_only_ticket_locks_collapse_with_more_processors() -> None:
+    """More processors than at the knee make a ticket lock slower, and a queued lock as fast as before."""
     ticket = [speed_up(n, 2_000, 300, HandOff(100, 0, ticket=True), 1) for n in (8, 48)]
     queued = [speed_up(n, 2_000, 300, HandOff(100, 0), 1) for n in (8, 48)]
     assert ticket[1] < 0.5 * ticket[0]
     assert queued[1] > 0.95 * queued[0]
 
 
-def test_a_mutex_is_fair_and_its_waiters_spin_not() -> None:
-    """Waiters sleep in order, each woken wake_ns after the release."""
+def test_mutex_waiters_sleep_and_are_served_in_order() -> None:
+    """Waiters for a mutex sleep, and each runs *wake_ns* after the release, in order of asking."""
     env = Environment()
     mutex = Mutex(env, "m", wake_ns=70)
     log: list[tuple[str, int]] = []
@@ -181,10 +188,10 @@ def test_a_mutex_is_fair_and_its_waiters_spin_not() -> None:
 def semaphore_run(
     asks: Sequence[tuple[int, int]], ahead: Sequence[bool] = ()
 ) -> tuple[list[tuple[int, int, int]], Semaphore]:
-    """Let tasks ask for a semaphore at these times, each for so long, with wake-ups of 70 ns.
+    """Let tasks ask for a semaphore; *asks* are (time, hold) of each task, and a wake-up takes 70 ns.
 
-    The tasks for which *ahead* is true say at once when they will give the semaphore up.  Return which task
-    got it when and for how long, in this order.
+    The tasks for which *ahead* is true give the semaphore up ahead (`up_after`).  Return (task, time, hold)
+    of each acquisition in order, and the semaphore.
     """
     env = Environment()
     semaphore = Semaphore(env, "fs/AGI", 70)
@@ -210,8 +217,15 @@ def semaphore_run(
     return log, semaphore
 
 
-def test_a_semaphore_belongs_to_an_owner_that_wakes_up() -> None:
-    """Held 100 from 0; the second owns it from 100 and runs at 170, so the third, who asks at 120, waits."""
+def test_semaphore_is_owned_by_a_task_that_wakes_up() -> None:
+    """A semaphore belongs to the next task from the release on, before this task runs.
+
+    * 0: task 0 holds the semaphore until 100; task 1 asks at 30.
+    * 100: task 1 owns the semaphore and wakes up; task 2 asks at 120 and waits.
+    * 170: task 1 runs until 190; task 2 owns the semaphore.
+    * 260: task 2 runs until 270.
+    * 400: task 3 takes the semaphore at once.
+    """
     log, semaphore = semaphore_run([(0, 100), (30, 20), (120, 10), (400, 5)])
     assert log == [(0, 0, 100), (1, 170, 20), (2, 260, 10), (3, 400, 5)]
     stat = semaphore.stat
@@ -221,8 +235,8 @@ def test_a_semaphore_belongs_to_an_owner_that_wakes_up() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(1, 300)), min_size=1, max_size=12))
-def test_a_semaphore_serves_in_order_of_asking(asks: list[tuple[int, int]]) -> None:
-    """Two tasks never have it together, and the task that asked first gets it first."""
+def test_semaphore_serves_in_order_of_asking(asks: list[tuple[int, int]]) -> None:
+    """Two tasks never have the semaphore together, and the task that asked first gets it first."""
     log, semaphore = semaphore_run(asks)
     assert [asks[number][0] for number, _, _ in log] == sorted(at_ns for at_ns, _ in asks)
     for (_, begins_ns, hold_ns), (_, next_ns, _) in pairwise(log):
@@ -236,10 +250,10 @@ def test_a_semaphore_serves_in_order_of_asking(asks: list[tuple[int, int]]) -> N
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20)), min_size=1, max_size=12),
     st.lists(st.booleans(), min_size=12, max_size=12),
 )
-def test_a_semaphore_may_be_given_up_ahead(asks: list[tuple[int, int]], ahead: list[bool]) -> None:
-    """Each task has it at the time of a plain `up`, and the counters are equal.
+def test_semaphore_may_be_given_up_ahead(asks: list[tuple[int, int]], ahead: list[bool]) -> None:
+    """`up_after` gives the same times and counters as `up`.
 
-    No task asks at the instant when another gives it up: these times are 0 and 8 modulo 13.
+    No task asks at the instant of a release: tasks ask at 0 and release at 8 modulo 13.
     """
     apart = [(13 * at_ns, 13 * hold_ns + 8) for at_ns, hold_ns in asks]
     (log, semaphore), (plain_log, plain) = semaphore_run(apart, ahead), semaphore_run(apart)
@@ -247,8 +261,8 @@ def test_a_semaphore_may_be_given_up_ahead(asks: list[tuple[int, int]], ahead: l
     assert semaphore.stat == plain.stat
 
 
-def test_a_semaphore_that_is_given_up_ahead_costs_no_event() -> None:
-    """It is not free before its time, and then it is, although no event has happened."""
+def test_semaphore_that_is_given_up_ahead_costs_no_event() -> None:
+    """The semaphore is free from the given time on, although no event has happened."""
     env = Environment()
     semaphore = Semaphore(env, "fs/AGI", 70)
     assert semaphore.try_down()
@@ -260,8 +274,8 @@ def test_a_semaphore_that_is_given_up_ahead_costs_no_event() -> None:
         assert semaphore.try_down() == free
 
 
-def test_counters_of_several_locks() -> None:
-    """They are added, but for minima and maxima; a lock without a wait has no shortest wait."""
+def test_lock_stats_of_combines_counters_of_several_locks() -> None:
+    """Counters are added, except minima and maxima; a lock without a wait has no shortest wait."""
     of = [
         LockStat(3, 2, 50, 40, 900, wait_min_ns=10, hold_max_ns=500, hold_min_ns=100),
         LockStat(4, 1, 70, 70, 100, wait_min_ns=70, hold_max_ns=40, hold_min_ns=20),
@@ -273,8 +287,13 @@ def test_counters_of_several_locks() -> None:
     assert lock_stats_of([]) == (LockStat(), 0)
 
 
-def test_a_lock_s_counters_by_hand() -> None:
-    """Held 100 from 0; asked for at 30 and at 60, for 20 and 10, with a hand-off of 5: waits of 75 and 70."""
+def test_spin_lock_counts_waits_hand_offs_and_bounces() -> None:
+    """The counters of a lock with three acquisitions and hand-offs of 5.
+
+    * 0: task 0 holds the lock until 100; task 1 asks at 30 and task 2 at 60.
+    * 105: task 1 has waited for 75 and holds the lock until 125.
+    * 130: task 2 has waited for 70 and holds the lock until 140.
+    """
     env = Environment()
     lock = SpinLock(env, "lock", HandOff(5, 0))
     tasks = [env.task(str(number)) for number in range(3)]
@@ -301,7 +320,7 @@ def test_a_lock_s_counters_by_hand() -> None:
 
 
 class Running(Scheduler):
-    """Everybody has a processor, but for those that sleep."""
+    """A scheduler with a processor for every task that does not sleep."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         super().__init__()
@@ -309,12 +328,12 @@ class Running(Scheduler):
             task.scheduler = self
 
     def wants(self, task: Task) -> bool:
-        """Always."""
+        """Give *task* a processor; return True."""
         task.running = True
         return True
 
     def sleeps(self, task: Task) -> None:
-        """It runs no longer."""
+        """Take the processor from *task*."""
         task.running = False
         stops, task.on_sleep = task.on_sleep, []
         for stop in stops:
@@ -323,23 +342,25 @@ class Running(Scheduler):
     leave = sleeps
 
     def work(self, task: Task, ns: int) -> Steps:
-        """Nobody is preempted."""
+        """Let *task* work for *ns* without preemption."""
         yield ns
 
     def need_resched(self, task: Task) -> bool:
-        """Nobody gives way."""
+        """Return False: no task gives way."""
         return False
 
     def give_way(self, task: Task) -> Park | None:
-        """Nobody does."""
+        """Return None: no task gives way."""
         return None
 
 
 def owners(
     tasks: int, owner_sleeps_ns: int | None, sleeper: int = 0
 ) -> tuple[list[tuple[str, int]], list[Task], Mutex]:
-    """Each of the *tasks* holds a mutex for 1 us, from 0, 10, 20 ns ... on; the *sleeper* perhaps sleeps
-    meanwhile, until 1 us after the beginning or, if it is not the first, until 3 us; who had it when.
+    """Let *tasks* tasks ask for a mutex at 0, 10, 20 ... ns and hold it for 1 us each.
+
+    With *owner_sleeps_ns*, the task *sleeper* holds the mutex for this time and then sleeps: task 0 until
+    1 us, any other until 3 us.  Return (task, time) of each acquisition, the tasks and the mutex.
     """
     env = Environment()
     mutex = Mutex(env, "m", wake_ns=70, hand_off_ns=5)
@@ -367,8 +388,8 @@ def owners(
 
 
 @pytest.mark.source
-def test_who_waits_for_a_mutex_spins_while_its_owner_runs() -> None:
-    """In order of asking, and each has it a line's time after the release."""
+def test_mutex_waiter_spins_while_the_owner_runs() -> None:
+    """Waiters get the mutex in order of asking, each a line's time (5 ns) after the release."""
     log, tasks, mutex = owners(3, None)
     assert log == [("0", 0), ("1", 1_005), ("2", 2_010)]
     assert [task.spin_ns for task in tasks] == [0, 995, 1_990]
@@ -376,16 +397,21 @@ def test_who_waits_for_a_mutex_spins_while_its_owner_runs() -> None:
 
 
 @pytest.mark.source
-def test_who_waits_for_a_mutex_sleeps_once_its_owner_does() -> None:
-    """Those that spin go to sleep with the owner; who comes later does not begin to spin."""
+def test_mutex_waiter_sleeps_when_the_owner_sleeps() -> None:
+    """A waiter that spins goes to sleep with the owner; a later waiter does not begin to spin."""
     log, tasks, _ = owners(4, 15)
     assert log == [("0", 0), ("1", 1_070), ("2", 2_140), ("3", 3_210)]
     assert [task.spin_ns for task in tasks] == [0, 5, 0, 0]
 
 
 @pytest.mark.source
-def test_who_spins_on_goes_to_sleep_with_the_second_owner() -> None:
-    """The third spins while the first owns the mutex, and until the second sleeps, 15 ns after it got it."""
+def test_spinning_mutex_waiter_sleeps_with_the_second_owner() -> None:
+    """A waiter that spins through two owners goes to sleep with the second one.
+
+    * 20: the third task spins; the first one owns the mutex.
+    * 1 005: the second task owns the mutex.
+    * 1 020: the second task sleeps, and the third one, too.
+    """
     log, tasks, _ = owners(3, 15, sleeper=1)
     assert log == [("0", 0), ("1", 1_005), ("2", 3_070)]
     assert [task.spin_ns for task in tasks] == [0, 995, 1_020 - 20]
@@ -397,8 +423,8 @@ def test_who_spins_on_goes_to_sleep_with_the_second_owner() -> None:
         st.tuples(st.integers(0, 900), st.integers(1, 300), st.integers(0, 300)), min_size=1, max_size=9
     ),
 )
-def test_a_mutex_loses_nobody_whoever_sleeps_when(of: list[tuple[int, int, int]]) -> None:
-    """Arrivals, holds and sleeps within them: one owner at a time, everybody has it once."""
+def test_mutex_serves_each_task_once_with_any_sleeps(of: list[tuple[int, int, int]]) -> None:
+    """A mutex has one owner at a time, and each task gets it once, for any arrivals, holds and sleeps."""
     env = Environment()
     mutex = Mutex(env, "m", wake_ns=7, hand_off_ns=3)
     tasks = [env.task(str(number)) for number in range(len(of))]
@@ -428,7 +454,7 @@ def test_a_mutex_loses_nobody_whoever_sleeps_when(of: list[tuple[int, int, int]]
 
 
 def line_rate(n: int, think_ns: int, writes: int, of: HandOff) -> float:
-    """Visits per ns of *n* processors that write to a line so often each time."""
+    """Return the visits per ns of *n* processors, each of which writes *writes* times to a line per visit."""
     env = Environment()
     line = Line(SpinLock(env, "line", HandOff(0, 0)), of, 20)
     draw = np.random.default_rng(n)
@@ -450,7 +476,7 @@ def line_rate(n: int, think_ns: int, writes: int, of: HandOff) -> float:
 
 
 def closed_rate(n: int, think_ns: float, service_ns: float) -> float:
-    """Mean value analysis of one queue with exponential service: visits per ns."""
+    """Return the visits per ns of a closed queue with exponential service, by mean value analysis."""
     queued = rate = 0.0
     for k in range(1, n + 1):
         response = service_ns * (1 + queued)
@@ -460,9 +486,11 @@ def closed_rate(n: int, think_ns: float, service_ns: float) -> float:
 
 
 @pytest.mark.parametrize(("n", "writes"), [(4, 1), (16, 1), (8, 4), (16, 4), (64, 4)])
-def test_processors_on_one_line_meet_the_closed_queue(n: int, writes: int) -> None:
-    """Constant service lies between exponential service and no queueing at all; 200 ns for each write that
-    others interleave, and for the first of those that nobody does.
+def test_processors_on_one_line_match_the_closed_queue(n: int, writes: int) -> None:
+    """The rate of constant service lies between exponential service and no queueing.
+
+    A write takes 200 ns if writes of other processors interleave; otherwise only the first write of a visit
+    does.
     """
     rate = line_rate(n, 4_000, writes, HandOff(200, 200))
     slowest, fastest = closed_rate(n, 4_000, writes * 200), 200 + (writes - 1) * 20
@@ -471,8 +499,8 @@ def test_processors_on_one_line_meet_the_closed_queue(n: int, writes: int) -> No
         assert rate == pytest.approx(1 / (writes * 200), rel=0.03), "it is busy all of the time"
 
 
-def test_a_line_of_one_s_own_is_kept() -> None:
-    """The first write fetches it, from the same node or another; all others of this processor do not."""
+def test_line_stays_with_the_processor_that_wrote_last() -> None:
+    """The first write of a processor fetches the line, from its node or another; the next writes do not."""
     env = Environment()
     line = Line(SpinLock(env, "line", HandOff(0, 0)), HandOff(60, 200, False, 2), 20)
     took: list[int] = []

@@ -1,4 +1,4 @@
-"""Texts that somebody names come from regular files, and are of a size that can be meant."""
+"""Texts that a user names: regular files only, up to a size limit."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import pytest
 from wbsim.sim.text_files import PIECE_BYTES, refuse_irregular, text_of
 
 
-def test_a_text_is_read_whole(tmp_path: Path) -> None:
-    """Up to its bound, and with the ends of lines as Python's own."""
+def test_text_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    """A text is read up to a limit in bytes, and its line ends are converted."""
     (tmp_path / "a").write_bytes("ä\r\nb\n".encode())
     assert text_of(tmp_path / "a", 6) == "ä\nb\n"
     with pytest.raises(OSError, match="more than 0 MiB"):
         text_of(tmp_path / "a", 5)
 
 
-def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
-    """A FIFO that nobody writes, a device without end, a directory, a link to nowhere."""
+def test_irregular_files_are_refused(tmp_path: Path) -> None:
+    """A FIFO without a writer, an endless device, a directory and a broken link raise errors at once.
+
+    A file of /proc, whose size is unknown, is read.
+    """
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("nowhere")
     for path in (tmp_path / "fifo", Path("/dev/zero"), tmp_path, tmp_path / "link"):
@@ -41,7 +44,7 @@ def test_text_of_reads_sysctl_files_of_the_running_kernel(name: str, expected: s
 
 
 def test_text_of_reads_files_that_refuse_large_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No read(2) asks for 4 MiB or more; short reads are continued to the end of the file."""
+    """No read(2) asks for 4 MiB or more, and short reads are continued to the end of the file."""
     text = "0123456789" * (PIECE_BYTES // 8)
     (tmp_path / "a").write_text(text)
     read = os.read
