@@ -152,8 +152,8 @@ assert all(disk.busy_time >= 5e-6 * disk.ios for disk in outcome.disks.values())
 '''
 
 
-def test_toys_run(tmp_path: Path) -> None:
-    """They are found by their folders, named in a configuration, and run; no other file is touched."""
+def test_toy_variants_run_without_a_change_of_other_files(tmp_path: Path) -> None:
+    """Toy variants are found by their folders and run if a configuration names them; no other file does."""
     for folder, name, text in (
         ("filesystems", "toyfs", TOY_FILESYSTEM), ("flushers", "toy_flusher", TOY_FLUSHER),
         ("workloads", "toy_workload", TOY_WORKLOAD), ("devices", "toy_device", TOY_DEVICE),

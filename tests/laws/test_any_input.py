@@ -1,7 +1,7 @@
-"""Whatever is given, by any door: a right result, or status 2 with a place and a remedy, nothing half done.
+"""Any input ends in a right result, or in status 2 with a place and a remedy and without partial output.
 
-EXAMPLES says how many (``make fuzz``: `tests.fuzz`).  What is simulated is another test's
-(`tests.laws.test_any_scenario`): here a run comes to an outcome by hand.
+EXAMPLES sets the number of inputs (``make fuzz``: `tests.fuzz`).  No simulation runs here: each run gets an
+outcome by hand.  `tests.laws.test_any_scenario` tests the simulation.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Asked(NamedTuple):
 
 
 def mutated(text: str) -> st.SearchStrategy[str]:
-    """*text* with one to three faults."""
+    """Return *text* with one to three faults."""
     return st.lists(
         st.tuples(st.integers(0, 9), st.randoms(use_true_random=False)), min_size=1, max_size=3
     ).map(lambda faults: _with(text, faults))
@@ -151,7 +151,7 @@ def _with(text: str, faults: list[tuple[int, object]]) -> str:
 
 @st.composite
 def configurations(draw: st.DrawFn) -> Asked:
-    """A configuration with faults, its job file too, or its command line."""
+    """Draw a configuration with faults in it, in its job file or in its command line."""
     text, jobs = draw(st.sampled_from([SINGLE, SEVERAL])), JOBS
     match draw(st.integers(0, 3)):
         case 0:
@@ -169,7 +169,7 @@ def configurations(draw: st.DrawFn) -> Asked:
 
 @st.composite
 def overrides(draw: st.DrawFn) -> Asked:
-    """One or two settings, good keys and bad ones, of a configuration without a fault."""
+    """Draw one or two settings, with good and bad keys, for a configuration without a fault."""
     keys = [line.partition(" = ")[0] for line in SINGLE.splitlines() if " = " in line and "[" not in line]
     key = st.sampled_from(
         [*keys, "machine.disks.loop0.queue.nr_requests", "kernel.dirty.dirty_ratio", "nodes"]
@@ -197,19 +197,19 @@ _OPTIONS: Final = (
 
 @st.composite
 def arguments(draw: st.DrawFn) -> Asked:
-    """A command with options that are its own or not, with values that make sense or none."""
+    """Draw a command with options, which it may lack, and with values, which may make no sense."""
     command = draw(st.sampled_from(_COMMANDS))
     option = st.sampled_from(_OPTIONS)
     value = st.sampled_from([*NONSENSE, "x.toml", "out", ".", "c.trace", "write_iops", "P13", "3", "1 s"])
     words = draw(st.lists(option | value, max_size=5))
     if "--cluster" in words:
-        words.append("--quick")  # nobody is there to be asked
+        words.append("--quick")  # no scheduler is there to answer
     return Asked([command, *words], {"x.toml": encoded(SINGLE), "c.trace": capture(), **results()})
 
 
 @st.composite
 def captures(draw: st.DrawFn) -> Asked:
-    """A capture with faults, packed or not."""
+    """Draw a capture with faults, compressed or not."""
     text = encoded(draw(mutated(capture().decode())))
     if draw(st.booleans()):
         text = lzma.compress(text)[: draw(st.sampled_from([None, -1, 100]))]
@@ -219,7 +219,7 @@ def captures(draw: st.DrawFn) -> Asked:
 
 @st.composite
 def damaged(draw: st.DrawFn) -> Asked:
-    """Results of which a file has faults, or is gone."""
+    """Draw results of which one file has faults or is missing."""
     files = dict(results())
     name = draw(st.sampled_from(sorted(files)))
     if name.endswith(".json"):
@@ -238,25 +238,25 @@ def damaged(draw: st.DrawFn) -> Asked:
 
 
 def encoded(text: str) -> bytes:
-    """As it is, also where it is none."""
+    """Encode *text*, even if it has surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 
 @cache
 def capture() -> bytes:
-    """The head of a real one."""
+    """Return the head of a real capture."""
     with lzma.open(CAPTURES / "fsmark-xfs-ag2.trace.xz") as file:
         return b"".join(islice(file, 120))
 
 
 @cache
 def results() -> dict[str, bytes]:
-    """What a run of the first configuration leaves, by path."""
+    """Return the files that a run of `SINGLE` leaves, by path."""
     return asked(Asked(["run", "x.toml", "--out", "out"], {"x.toml": encoded(SINGLE)})).left
 
 
 class Came(NamedTuple):
-    """The exit status, what was printed, and the files of the output directory."""
+    """The exit status, the output, the files of the output directory, and the paths of other files."""
 
     status: object
     out: str
@@ -270,7 +270,7 @@ def _by_hand(job: Job) -> Outcome:
 
 
 def asked(of: Asked) -> Came:
-    """Ask it, in a directory with nothing else."""
+    """Run the command *of* in a new directory."""
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as directory:
         deep = Path(directory) / "a" / "b"
@@ -291,12 +291,13 @@ def asked(of: Asked) -> Came:
     return Came(status, out.getvalue(), err.getvalue(), inside, {*left} - {*inside} - {*of.files})
 
 
-@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of the files beside a finding
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")  # a finding prints its files
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(configurations() | overrides() | arguments() | captures() | damaged())
 def test_any_input_ends_in_a_result_or_in_one_error(of: Asked) -> None:
-    """No traceback, no other status; what is refused has a place, and it takes a screen at most; nothing is
-    written but where it was asked for.
+    """Any input ends with an allowed status and without a traceback.
+
+    An error has a place and a limited length.  Files are written only in the directory of --out.
     """
     came = asked(of)
     assert came.status in ((0, 1, 2) if of.words[0] == "replay" else (0, 2)), came.err

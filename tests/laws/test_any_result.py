@@ -1,6 +1,6 @@
 """Every question about the result of any small scenario: an answer, or one error if there is none.
 
-EXAMPLES says how many scenarios (``make fuzz``: `tests.fuzz`), WBSIM_ENGINE on which engine.
+EXAMPLES sets the number of scenarios (``make fuzz``: `tests.fuzz`), and WBSIM_ENGINE the engine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SWEPT: Final = (
 
 
 def asked(*words: str, status: int | None = None) -> str:
-    """Ask the command *words* and return what it printed: an answer, or an error that has no answer."""
+    """Run the command *words* and return its output: an answer, or an error of `NO_ANSWER`."""
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         ended = main(list(words))
@@ -69,7 +69,7 @@ def ran(text: str, directory: Path, command: Sequence[str], more: Sequence[str] 
 
 
 def ask_everything(out: str) -> None:
-    """Ask each command about the results in *out*, and read back what they export."""
+    """Run each command on the results in *out*, and read back the exported files."""
     results = read_results(Path(out))
     frame = pd.read_parquet(Path(out) / "dataset.parquet")
     pd.testing.assert_frame_equal(frame, tidy(results.outcomes, results.axes), check_dtype=False)
@@ -88,7 +88,7 @@ def ask_everything(out: str) -> None:
 
 
 def ask_where_files_lie(config: str, text: str, out: str, changes: Sequence[str] = ()) -> None:
-    """Ask where the files of each mount lie."""
+    """Print the layout of the files of each mount."""
     (case, *_) = parse(text, "x.toml", list(changes)).cases
     for mount in case.scenario.mounts:
         for more in ([], ["--filefrag"]):

@@ -1,6 +1,6 @@
-"""Whole runs of any small scenario: laws that need no answer.
+"""Complete runs of any small scenario: laws that need no expected result.
 
-EXAMPLES says how many (``make fuzz``: `tests.fuzz`), WBSIM_ENGINE on which engine.
+EXAMPLES sets the number of scenarios (``make fuzz``: `tests.fuzz`), and WBSIM_ENGINE the engine.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def ran(
     watched: bool = False,
     lengths: StepLengths = USUAL,
 ) -> Machine:
-    """A run of it to its end; watched or not."""
+    """Run *scenario* to its end, with or without an observer; return the machine."""
     machine = build(scenario, seed, primitives=primitives, lengths=lengths)
     used: dict[str, float] = {}
 
     def look() -> None:
-        """No part of a device is in use for less than before, nor for more than there was time."""
+        """The use of each part of a device does not fall, and does not exceed the elapsed time."""
         for disk, queue in machine.queues.items():
             for part, ns in queue.uses().items():
                 assert used.get(f"{disk} {part}", 0) <= ns <= machine.env.now, (disk, part)
@@ -52,7 +52,7 @@ def ran(
 
 
 def came_to(machine: Machine) -> dict[str, Any]:
-    """What can be told of a run."""
+    """Return the figures of a run that are compared."""
     return {
         "now": machine.env.now, "dirtied": machine.cache.dirtied,
         "disks": {name: asdict(queue.stat) for name, queue in machine.queues.items()},
@@ -121,7 +121,7 @@ programs.p1 = { command = "fs_mark -k -S0 -n 46 -s 4096 -L 3 -d /m0/0 -d /m1/1",
 """
 PLUG_NS: Final = 3 * MS
 CONGESTED: Final = '{ kind = "pdflush"', "2.6."
-"""Where somebody may sleep in congestion_wait, for all of HZ / 10 where no queue is congested."""
+"""Marks of configurations whose tasks may sleep in congestion_wait, for HZ / 10 without congestion."""
 CONGESTION_WAIT_NS: Final = 100 * MS
 
 
@@ -129,9 +129,13 @@ CONGESTION_WAIT_NS: Final = 100 * MS
 @given(scenarios(), st.integers(1, 9), step_lengths())
 @example(WATCHED, 9, USUAL)
 @example(GIVEN_BACK, 3, USUAL)
-def test_the_laws_hold_in_any_scenario(text: str, seed: int, lengths: StepLengths) -> None:
-    """It ends; nothing is lost; all is on disk after the sync; who looks changes nothing; stock SimPy gives
-    the same.
+def test_laws_hold_in_any_scenario(text: str, seed: int, lengths: StepLengths) -> None:
+    """Any run keeps these laws:
+
+    * The run ends, and no page or request is lost.
+    * All pages are on disk after the sync.
+    * An observer changes no result.
+    * Stock SimPy gives the same results.
     """
     (case,) = parse(text, "x.toml").cases
     machine = ran(case.scenario, seed, lengths=lengths)
@@ -150,8 +154,8 @@ def test_the_laws_hold_in_any_scenario(text: str, seed: int, lengths: StepLength
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(), st.integers(1, 9), st.sampled_from([0, 2, 25]), step_lengths())
 @example(TWO_SYNCS, 9, 2, USUAL)
-def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int, lengths: StepLengths) -> None:
-    """A sync(2) returns after all pages that were dirty at its start are written, in any scenario."""
+def test_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int, lengths: StepLengths) -> None:
+    """A sync(2) returns when all pages that were dirty at its start are written, in any scenario."""
     (case,) = parse(f'{text}\nprograms.s = {{ command = "sync", start = "{at_ms} ms" }}', "x.toml").cases
     machine, dirtied, written = build(case.scenario, seed, lengths=lengths), list[int](), list[int]()
     program, env = machine.programs["s"], machine.env
@@ -170,10 +174,12 @@ def test_a_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int, length
 
 @settings(max_examples=EXAMPLES // 4, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios())
-def test_a_faster_disk_is_never_slower_beyond_the_noise(text: str) -> None:
-    """Of four seeds each, the quickest run on disks of four times the speed is not behind the slowest on the
-    others by more than a quarter and, in a run of a few ms, two waits in a queue's plug, or of old kernels in
-    congestion_wait: a disk that is idle more often leaves more in its plug, and is less often congested.
+def test_faster_disk_is_never_slower_beyond_the_noise(text: str) -> None:
+    """The fastest of four runs on disks of four times the speed is not slower than the slowest on others.
+
+    It may be slower by a quarter and by two waits, which matter in a run of a few ms.  A wait is in the plug
+    of a queue or, with old kernels, in congestion_wait.  A disk that is idle more often leaves more requests
+    in its plug, and is congested less often.
     """
     disks = {line.split(".")[2] for line in text.splitlines() if line.startswith("machine.disks.")}
     faster = [f"machine.disks.{disk}.device.speed=4" for disk in sorted(disks)]

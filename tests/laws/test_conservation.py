@@ -1,4 +1,4 @@
-"""Pages, requests, blocks, log bytes and processor time are conserved, and every run is asked for it."""
+"""Pages, requests, blocks, log bytes and processor time are conserved, and every run checks this."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALL = "fs_mark -S0 -n 400 -s 8192 -L 2 -D 9 -d a -d b"
 
 
 def run(command: str, filesystem: str = "loop-xfs") -> Machine:
-    """In the middle of writeback, when the program has ended and nobody called sync(2)."""
+    """Run *command* without sync(2), so that the machine is in the middle of writeback at its end."""
     more = 'sync_after = false\nkernel.writeback.interval = "20 ms"\nkernel.writeback.expire = "10 ms"'
     text = loop_config(command, dirty_mib=16, filesystem=filesystem, more=more)
     (case,) = parse(text, "x.toml").cases
@@ -35,17 +35,17 @@ def run(command: str, filesystem: str = "loop-xfs") -> Machine:
 
 
 def filesystem(machine: Machine) -> Any:
-    """The only one."""
+    """Return the only filesystem."""
     return only(machine.mounts).filesystem
 
 
 def largest(machine: Machine) -> Any:
-    """The file with the most pages."""
+    """Return the file with the most pages."""
     return max(filesystem(machine).layouts(), key=lambda file: file.size)
 
 
 def add(what: Callable[[Machine], Any], name: str, by: int) -> Callable[[Machine], None]:
-    """Count *by* more of what there is."""
+    """Return a function that adds *by* to the counter *name* of a part of a machine."""
 
     def spoil(machine: Machine) -> None:
         part = what(machine)
@@ -55,13 +55,13 @@ def add(what: Callable[[Machine], Any], name: str, by: int) -> Callable[[Machine
 
 
 def wb(machine: Machine) -> Any:
-    """The only context."""
+    """Return the only context."""
     (context,) = machine.cache.wbs
     return context
 
 
 def queue(machine: Machine) -> Any:
-    """The only one."""
+    """Return the only queue."""
     return only(machine.queues)
 
 
@@ -70,7 +70,7 @@ def lists_twice(machine: Machine) -> None:
 
 
 def forgets_an_inode(machine: Machine) -> None:
-    """And its flusher sleeps."""
+    """Take an inode off its list, and let the flusher sleep."""
     wb(machine).b_dirty.popleft()
     flushers: Any = machine.flushers
     flushers._threads[wb(machine)]._asleep = True
@@ -111,7 +111,7 @@ def frees_what_is_used(machine: Machine) -> None:
     page = np.flatnonzero(file.pages.states == MAPPED)[0]
     block = int(file.pages.blocks[page]) + file.base
     found = filesystem(machine)
-    if found.group_label == "group":  # by type one may not ask: CONTRIBUTING.md
+    if found.group_label == "group":  # isinstance is not allowed: CONTRIBUTING.md
         found.placement.mballoc.give_back(block, 1)
     else:
         found.placement.groups[block // found.group_blocks].free.give_back(block % found.group_blocks, 1)
@@ -216,8 +216,8 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
 @pytest.mark.parametrize(
     ("command", "kind", "spoil", "law"), XFS, ids=lambda value: getattr(value, "__name__", "")
 )
-def test_a_broken_law_is_named(command: str, kind: str, spoil: Callable[[Machine], None], law: str) -> None:
-    """Something is lost, or there twice: a run that obeyed a moment ago breaks the law about it."""
+def test_broken_law_is_named(command: str, kind: str, spoil: Callable[[Machine], None], law: str) -> None:
+    """A machine that keeps all laws breaks one of them when a part is lost, or counted twice."""
     machine = run(command, kind)
     assert wb(machine).b_dirty
     assert wb(machine).written
@@ -227,8 +227,8 @@ def test_a_broken_law_is_named(command: str, kind: str, spoil: Callable[[Machine
         machine.check()
 
 
-def test_a_law_of_a_filesystem_names_it() -> None:
-    """By its mount."""
+def test_broken_law_of_a_filesystem_names_the_mount() -> None:
+    """The error begins with the name of the mount."""
     machine = run(PAGED)
     loses_a_dirty_page(machine)
     (name,) = machine.mounts
@@ -236,8 +236,8 @@ def test_a_law_of_a_filesystem_names_it() -> None:
         machine.check()
 
 
-def test_free_blocks_are_disjoint_and_listed_by_their_largest_buddy() -> None:
-    """ext4's own two: a run that touches another, and a group in a list where nobody looks for it."""
+def test_free_blocks_are_disjoint_and_listed_by_largest_buddy() -> None:
+    """ext4 has three laws of free blocks: lists by largest buddy, separate runs, and the count of blocks."""
     machine = run(PAGED, "loop-ext4")
     mballoc = filesystem(machine).placement.mballoc
     number, group = next(iter(mballoc.groups.items()))
@@ -257,10 +257,10 @@ def test_free_blocks_are_disjoint_and_listed_by_their_largest_buddy() -> None:
     assert Free(run_.first + group.first_block, run_.size) in list(mballoc.extents())
 
 
-def test_a_run_that_breaks_a_law_fails_and_says_which(
+def test_run_that_breaks_a_law_fails_and_names_the_law(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command ends with a status of its own, one line, and no figures."""
+    """The command ends with status 70 and one line, and prints no figures."""
 
     def broken(_: Machine) -> None:
         raise LawBroken("a page was lost")
@@ -276,8 +276,8 @@ def test_a_run_that_breaks_a_law_fails_and_says_which(
 
 @pytest.mark.parametrize("kernel", ["2.6.39", "3.11", "6.17"])
 @pytest.mark.parametrize("size", [128, 256, 1_024])
-def test_a_file_that_grows_while_its_run_gets_its_blocks_keeps_its_pages(size: int, kernel: str) -> None:
-    """What a program writes meanwhile stays dirty: the laws at the end of a run count it."""
+def test_file_that_grows_during_allocation_keeps_its_pages(size: int, kernel: str) -> None:
+    """Pages that a program writes during an allocation stay dirty, so the laws at the end of the run hold."""
     text = loop_config(
         f"fs_mark -S0 -n 30 -s {size << 10} -L 2 -d a -d b -d c -d d", dirty_mib=2, kernel=kernel
     )

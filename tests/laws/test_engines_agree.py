@@ -1,4 +1,4 @@
-"""The engines run one model: what they print of it is the same, byte for byte."""
+"""All engines run the same model and print the same results, byte for byte."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUNS = [
 
 
 def results(config: Path, engine: str) -> Any:
-    """All that a run measured in the simulation."""
+    """Run *config* on *engine*; return its results without processor time and memory."""
     command = [
         sys.executable,
         "-m",
@@ -48,7 +48,7 @@ def results(config: Path, engine: str) -> Any:
 
 @pytest.mark.parametrize(("kernel", "filesystem", "command"), RUNS)
 def test_engines_agree(kernel: str, filesystem: str, command: str, tmp_path: Path) -> None:
-    """On each workload and filesystem; on the compiled engine where that is what is tested."""
+    """All engines give the same results for each workload; the compiled one runs in a compiled build only."""
     config = tmp_path / "engines.toml"
     config.write_text(
         loop_config(command, dirty_mib=4, kernel=kernel, filesystem=filesystem, more="sync_after = true")
@@ -60,7 +60,7 @@ def test_engines_agree(kernel: str, filesystem: str, command: str, tmp_path: Pat
 
 
 def rows(engine: str) -> Any:
-    """Every row of every report, small, and the constants that were fitted."""
+    """Return every row of every report, at small size, and the fitted constants."""
     command = [
         sys.executable,
         "-m",
@@ -79,7 +79,7 @@ def rows(engine: str) -> Any:
 
 @pytest.mark.skipif(not COMPILED, reason="the compiled engine is not what is tested")
 def test_small_reports_agree() -> None:
-    """P13, N10 and W25, to the digit."""
+    """The rows of P13, N10 and W25 have the same digits on the light and the compiled engine."""
     light = rows("light")
     assert {row["id"].partition("-")[0] for row in light["rows"]} >= {"P13", "N10", "W25"}
     assert rows("compiled") == light

@@ -1,4 +1,4 @@
-"""Watched is unwatched, disks that share nothing are each alone, sync(2) waits, each inode is on one list."""
+"""Laws of observers, independent disks, sync(2), inode lists, and one or several contexts."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ FS_MARK = 'workload.command="fs_mark -S0 -n 700 -s 20480 -L 3 -D 9 -d a -d b"'
 
 
 def scenario(text: str, *overrides: str) -> Scenario:
-    """The only one of *text*."""
+    """Return the only scenario of *text*."""
     (case,) = parse(text, "x.toml", overrides).cases
     return case.scenario
 
 
 def run(what: Scenario, signals: Signals | None = None) -> Machine:
-    """To its end."""
+    """Run *what* to its end; return the machine."""
     machine = build(what, 1, signals=signals)
     machine.run()
     return machine
 
 
 def measured(machine: Machine) -> tuple[Any, ...]:
-    """Everything that a run leaves behind, to the last event."""
+    """Return the figures of a run, to the last event."""
     return (
         machine.env.now,
         [queue.stat for queue in machine.queues.values()],
@@ -49,8 +49,8 @@ def measured(machine: Machine) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     "overrides", [(), (FS_MARK,), ('filesystem.like="loop-ext4"',)], ids=["xfs", "small", "ext4"]
 )
-def test_watching_changes_nothing(overrides: tuple[str, ...]) -> None:
-    """For every signal, alone: the same times, requests, merges, extents and locks; and it is heard."""
+def test_observer_of_any_signal_changes_no_result(overrides: tuple[str, ...]) -> None:
+    """An observer of any single signal is called, and changes no time, request, merge, extent or lock."""
     what = scenario(ONE, *overrides)
     unwatched = measured(run(what))
     heard = {}
@@ -102,7 +102,7 @@ LARGE = {
 
 
 def requests_of(text: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Of each disk, when each of its requests was issued and completed."""
+    """Return the issues and completions of the requests of each disk, with their times."""
     signals = Signals()
     log: dict[str, list[tuple[Any, ...]]] = {}
 
@@ -124,8 +124,11 @@ def requests_of(text: str) -> dict[str, list[tuple[Any, ...]]]:
 @pytest.mark.parametrize(
     ("kernel", "commands"), [("3.11", SMALL), ("3.11", LARGE), ("6.18", LARGE)], ids=["small", "3.11", "6.18"]
 )
-def test_two_disks_that_share_nothing_are_each_alone(kernel: str, commands: dict[str, str]) -> None:
-    """Below every threshold, with processors for all and dice of their own: event by event the same."""
+def test_two_disks_that_share_nothing_run_as_if_alone(kernel: str, commands: dict[str, str]) -> None:
+    """Two disks have the same events together as alone if their programs share nothing.
+
+    Both are below every threshold, with a processor for each thread and separate random streams.
+    """
     text = TWO.format(kernel=kernel, **commands)
     together = requests_of(text)
     lines = {line[0]: line for line in text.splitlines() if line.startswith(("a =", "b ="))}
@@ -135,9 +138,10 @@ def test_two_disks_that_share_nothing_are_each_alone(kernel: str, commands: dict
     assert (together["one"], together["two"]) == alone
 
 
-def test_sync_waits_for_what_was_dirty() -> None:
-    """Called in the middle of a run: each page that was dirty is clean when it returns, and others are dirty
-    by then.
+def test_sync_waits_for_pages_that_were_dirty_at_its_call() -> None:
+    """A sync(2) in the middle of a run returns when each page that was dirty at its call is clean.
+
+    Other pages are dirty by then.
     """
     text = ONE.replace("workload.command", "programs.fio.command")
     text += 'programs.dd = {command = "dd if=/dev/zero of=/c/x bs=1024k count=6", start = "280 ms"}\n'
@@ -164,7 +168,7 @@ def test_sync_waits_for_what_was_dirty() -> None:
 
 
 def _thread(machine: Machine) -> Thread:
-    """A thread that no program has."""
+    """Return a thread that belongs to no program."""
     from wbsim.models.block.thread import BlockThread
     from wbsim.models.catalogue.kernels import PLUG_RULES
 
@@ -175,8 +179,8 @@ def _thread(machine: Machine) -> Thread:
     ("flusher", "contexts"),
     [('{kind = "per_bdi"}', 1), ('{kind = "parallel", by = "hash", contexts = 4}', 4)],
 )
-def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str, contexts: int) -> None:
-    """Looked at every half millisecond; with four contexts, each has some of its own."""
+def test_each_dirty_inode_is_on_one_list_of_its_context(flusher: str, contexts: int) -> None:
+    """The lists are checked every half millisecond; with four contexts, each one has inodes."""
     machine = build(scenario(ONE, f"kernel.flusher={flusher}"), 1)
     rank, most = machine.env.next_rank(), dict.fromkeys(range(4), 0)
 
@@ -194,16 +198,16 @@ def test_each_dirty_inode_is_on_one_list_of_its_own_context(flusher: str, contex
     assert machine.cache.written == 6 * 2048
 
 
-def test_one_context_of_several_is_the_flusher_of_the_device() -> None:
-    """kind parallel with one context gives the very run of per_bdi."""
+def test_parallel_with_one_context_equals_per_bdi() -> None:
+    """The flusher parallel with one context gives exactly the run of per_bdi."""
     runs = [measured(run(scenario(ONE, f"kernel.flusher={flusher}"))) for flusher in (
         '{kind = "per_bdi"}', '{kind = "parallel", by = "hash", contexts = 1}')]  # fmt: skip
     assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize(("groups", "same"), [(1, True), (2, False)])
-def test_contexts_by_allocation_group_are_one_where_there_is_one_group(groups: int, same: bool) -> None:
-    """The very run of per_bdi; and another with two groups."""
+def test_parallel_by_group_equals_per_bdi_with_one_group(groups: int, same: bool) -> None:
+    """One allocation group gives exactly the run of per_bdi; two groups give another run."""
     on = f"filesystem.agcount={groups}"
     runs = [measured(run(scenario(ONE, on, f"kernel.flusher={flusher}"))) for flusher in (
         '{kind = "per_bdi"}', '{kind = "parallel", by = "allocation_group"}')]  # fmt: skip
@@ -211,7 +215,7 @@ def test_contexts_by_allocation_group_are_one_where_there_is_one_group(groups: i
 
 
 def test_every_bio_is_a_request_or_a_merge() -> None:
-    """bios = ios + merges, for small files and large, plugged or not."""
+    """bios = ios + merges, for small and large files, with and without a plug."""
     for overrides in ((), (FS_MARK,), ('kernel.like="3.11"', FS_MARK), ('kernel.like="2.6.39"',)):
         signals, bios = Signals(), [0]
 

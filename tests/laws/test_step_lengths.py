@@ -1,8 +1,8 @@
 """The length of a step decides how fast a simulation runs, and nothing else (`models.step_lengths`).
 
-Each case is run as usual, and in another way.  Every event of the block layer, of the throttle and of the
-flushers happens at the same nanosecond.  Where that does not hold yet, the test is a strict expected failure,
-and `MISSED` says why.
+Each case runs with the usual lengths and with other lengths.  Every event of the block layer, of the throttle
+and of the flushers happens at the same nanosecond.  A test for which this does not hold yet is a strict
+expected failure, and `MISSED` gives the reason.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case(NamedTuple):
         return [self.kernel, self.filesystem, self.disk, *several, *order]
 
     def scenario(self) -> Scenario:
-        """The scenario, in which a part of the files is written back while they are written."""
+        """Return a scenario in which files are written back while programs write them."""
         rw, jobs = "write" if self.sequential else "randwrite", 2 if self.flusher else 1
         (case,) = parse(
             f"""\
@@ -90,17 +90,17 @@ USUAL: Final = StepLengths()
 CALLS: Final = (1, 2, 7, 64, 1_024)
 """The other lengths of a burst of calls."""
 MISSED: Final = "the calls of a burst are one event, and share one random factor"
-"""Why the law does not hold for bursts."""
+"""The reason why the law does not hold for bursts."""
 CUTS: Final = 300
 """The instants at which a run is cut."""
 
 
 class Differs(AssertionError):
-    """An event that is another one, or comes at another time."""
+    """An event differs from the expected one, or comes at another time."""
 
 
 def seen(fields: dict[str, Any]) -> Iterator[Any]:
-    """Yield what a tracepoint would print of *fields*."""
+    """Yield the values that a tracepoint would print of *fields*."""
     for name, value in fields.items():
         match name:
             case "bio":
@@ -120,7 +120,7 @@ def seen(fields: dict[str, Any]) -> Iterator[Any]:
 def watched(
     scenario: Scenario, lengths: StepLengths, expected: list[Any] | None = None, cuts: Iterable[int] = ()
 ) -> list[Any]:
-    """Return the events of a run, and what it came to.  At the *cuts* (ns), others look at the machine.
+    """Return the events of a run, and its figures.  At the *cuts* (ns), an observer reads the machine.
 
     Raises:
         Differs: at the first event that is not the *expected* one.
@@ -149,7 +149,7 @@ def watched(
 
 @cache
 def usual(case: Case) -> list[Any]:
-    """The events of *case* with the usual lengths."""
+    """Return the events of *case* with the usual lengths."""
     return watched(case.scenario(), USUAL)
 
 
@@ -160,23 +160,23 @@ def name_of(case: Case) -> str:
 
 @pytest.mark.xfail(raises=Differs, strict=True, reason=MISSED)
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_a_burst_of_calls_may_have_any_length(case: Case) -> None:
-    """A burst ends with the throttle's look at the latest."""
+def test_burst_of_calls_may_have_any_length(case: Case) -> None:
+    """The length of a burst of calls changes no event; a burst ends before the next call of the throttle."""
     expected = usual(case)
     for calls in CALLS:
         watched(case.scenario(), StepLengths(calls), expected)
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_a_run_may_be_cut_at_any_instant(case: Case) -> None:
-    """An event that comes between any two others, and only looks, changes nothing."""
+def test_run_may_be_observed_at_any_instant(case: Case) -> None:
+    """An event of an observer, between any two events, changes no other event."""
     expected = usual(case)
     last_ns, random = expected[-2][0], Random(name_of(case))
     watched(case.scenario(), USUAL, expected, [random.randrange(last_ns) for _ in range(CUTS)])
 
 
-def test_a_burst_of_no_calls_is_refused() -> None:
-    """One is taken."""
+def test_burst_without_a_call_is_refused() -> None:
+    """A burst has at least one call."""
     with pytest.raises(ValueError, match="the step length calls is 0: it has to be at least 1"):
         StepLengths(calls=0)
     assert StepLengths(calls=1).calls == 1

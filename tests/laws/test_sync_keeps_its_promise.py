@@ -1,4 +1,4 @@
-"""sync(2) beside writers: what was dirty at the call is on disk at its return, and it returns."""
+"""sync(2) next to writers: pages that are dirty at its call are on disk at its return, and it returns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIO_WRITES = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=24m --name=a --name=b
 
 
 def dirty_now(machine: Machine) -> tuple[int, list[Any], list[Any]]:
-    """Pages that ever became dirty, the dirty inodes, and what is dirty of each file that is kept by page."""
+    """Return the pages that ever became dirty, the dirty inodes, and the dirty pages of each file."""
     inodes = [
         inode
         for wb in machine.cache.wbs
@@ -42,13 +42,16 @@ def dirty_now(machine: Machine) -> tuple[int, list[Any], list[Any]]:
 
 
 def still_dirty(file: Any) -> set[int]:
-    """Its pages that are to be written."""
+    """Return the pages of *file* that must be written."""
     states = file.pages.states[: file.size]
     return set(((states == DIRTY) | (states == DELAYED)).nonzero()[0].tolist())
 
 
 def run_with_sync(text: str, at_ns: int) -> tuple[int, Machine]:
-    """A sync(2) at *at_ns* beside programs that write no page twice; how long it took."""
+    """Run programs that write no page twice, with a sync(2) at *at_ns*.
+
+    Return the time of the sync (ns), and the machine.
+    """
     (case,) = parse(text, "x.toml").cases
     machine = build(case.scenario, 1)
     took: list[int] = []
@@ -74,8 +77,11 @@ def run_with_sync(text: str, at_ns: int) -> tuple[int, Machine]:
 
 @pytest.mark.parametrize("command", [FS_MARK, FIO_WRITES])
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_what_was_dirty_at_a_sync_is_on_disk_when_it_returns(kernel: str, command: str) -> None:
-    """Under every kernel, beside writers that dirty more, and that write back themselves to 3.1."""
+def test_pages_dirty_at_sync_are_on_disk_at_its_return(kernel: str, command: str) -> None:
+    """sync(2) keeps its promise under every kernel while writers dirty more pages.
+
+    To 3.1 these writers write back pages themselves.
+    """
     text = loop_config(
         command, dirty_mib=4, kernel=kernel, more="sync_after = false\nmachine.processors.count = 4"
     )
@@ -83,7 +89,7 @@ def test_what_was_dirty_at_a_sync_is_on_disk_when_it_returns(kernel: str, comman
 
 
 def busy(kernel: str, *more: str) -> str:
-    """fs_mark that keeps a flusher busy for seconds, which has most of its memory to write."""
+    """Return a configuration whose fs_mark keeps the flusher busy for seconds."""
     return loop_config(
         "fs_mark -S0 -n 6000 -s 4096 -L 4 -D 9 -d a -d b -d c", dirty_mib=8, kernel=kernel,
         more="\n".join(["sync_after = false", "machine.processors.count = 4", *more]),
@@ -91,8 +97,11 @@ def busy(kernel: str, *more: str) -> str:
 
 
 @pytest.mark.long
-def test_a_sync_does_not_starve_behind_background_writeback() -> None:
-    """It takes as long as 8 MiB of small files do, a tenth of the run; without the rule, until that ends."""
+def test_sync_does_not_starve_behind_background_writeback() -> None:
+    """A sync takes as long as the writeback of 8 MiB of small files, a tenth of the run.
+
+    If background work does not end early for other work, the sync takes until the end of the run.
+    """
     took, machine = run_with_sync(busy("6.18"), 300 * MS)
     assert took < machine.env.now / 4
     with pytest.raises(AssertionError, match="returned while"):
@@ -100,21 +109,21 @@ def test_a_sync_does_not_starve_behind_background_writeback() -> None:
 
 
 class Dropping(ContextFlushers):
-    """One context for each device; what it is asked to do it drops."""
+    """Flushers with one context for each device, which drop all queued work."""
 
     def __init__(self, *, spec: Any, **parts: Any) -> None:
         super().__init__(contexts=lambda _: 1, places=first_context, **parts)
 
     def queue(self, wb: Wb, work: Any) -> None:  # type: ignore[override]
-        """Not now."""
+        """Drop *work*."""
 
 
 @pytest.mark.parametrize("command", [FS_MARK, FIO_WRITES])
 @pytest.mark.parametrize("kernel", ["2.6.34", "3.11", "6.18"])
-def test_flushers_that_drop_every_work_lose_nothing(
+def test_sync_writes_all_pages_if_flushers_drop_its_work(
     kernel: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As pdflush does when all its threads are busy: who syncs does the work."""
+    """sync(2) writes all pages itself if flushers drop its work, like pdflush with only busy threads."""
     per_bdi = kinds("flushers")["per_bdi"]._replace(component=Dropping)
     monkeypatch.setitem(kinds("flushers"), "per_bdi", per_bdi)
     text = loop_config(
@@ -136,8 +145,8 @@ programs.sync = { command = "sync", start = "100 ms" }
 """
 
 
-def test_syncs_as_programs() -> None:
-    """Once, three at once, and again every 200 ms until fs_mark ends; the wall time is fs_mark's."""
+def test_sync_programs_run_once_at_once_or_repeatedly() -> None:
+    """sync runs once, three times at once, or every 200 ms until fs_mark ends; the wall time is fs_mark's."""
     taken = {}
     for form in ("", ", times = 3", ', every = "200 ms"'):
         (case,) = parse(SYNCS.replace('"100 ms" }', f'"100 ms"{form} }}'), "x.toml").cases
@@ -152,8 +161,8 @@ def test_syncs_as_programs() -> None:
     assert gaps.min() > 30
 
 
-def test_syncfs_is_for_its_filesystem_alone() -> None:
-    """sync -f of a path on one of two disks leaves the other's file dirty; sync does not."""
+def test_syncfs_writes_only_its_filesystem() -> None:
+    """sync -f of a path on one of two disks leaves the file on the other disk dirty; sync does not."""
     text = """\
 title = "two disks"
 [scenario]
@@ -186,15 +195,15 @@ sync_after = false
         ('{ command = "sync", every = "0 s" }', "programs.sync.every"),
     ],
 )
-def test_what_sync_refuses(given: str, message: str) -> None:
-    """By name, with what would be right."""
+def test_wrong_forms_of_sync_are_refused(given: str, message: str) -> None:
+    """The error names the command or the key, and gives the right form of a command."""
     text = SYNCS.replace('{ command = "sync", start = "100 ms" }', given)
     with pytest.raises(BadInput, match=re.escape(message)):
         parse(text, "x.toml")
 
 
-def test_a_scenario_of_endless_programs_is_refused() -> None:
-    """It would never end."""
+def test_scenario_of_endless_programs_is_refused() -> None:
+    """A scenario without a program that ends would never end."""
     text = SYNCS.replace('programs.make = "fs_mark -S0 -n 3000 -s 4096 -L 4 -D 9 -d a -d b"\n', "")
     with pytest.raises(BadInput, match="programs: none of them ends; give one that does"):
         parse(text.replace('"100 ms" }', '"100 ms", every = "1 s" }'), "x.toml")
