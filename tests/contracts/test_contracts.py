@@ -1,4 +1,4 @@
-"""Every variant of every folder, itself and not a wrapper around another, obeys what its folder promises."""
+"""Every variant of every folder, run without a wrapper around it, keeps the promises of its folder."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ DEVICES: dict[str, Any] = {
 }
 
 
-def test_no_device_is_left_out() -> None:
-    """A new one has to be added above."""
+def test_every_device_has_a_contract_test() -> None:
+    """A new device must be added to `DEVICES`."""
     assert set(DEVICES) == set(kinds("devices"))
 
 
 @pytest.mark.parametrize("kind", sorted(DEVICES))
-def test_every_device_obeys(kind: str) -> None:
-    """The writers finish, no page is lost, and the same files are made."""
+def test_every_device_completes_all_writes(kind: str) -> None:
+    """The writers finish, no page is lost, and the expected number of files is made."""
     changes = {"machine.device": DEVICES[kind]}
-    if kind in ("disk", "write_cache"):  # too small for 500 TB
+    if kind in ("disk", "write_cache"):  # they are too small for 500 TB
         changes |= {"filesystem.size": 500 * 10**9, "filesystem.agcount": 4}
     machine = run_small(changes=changes, files=100 if kind == "disk" else 500)
     cache, files = machine.cache, 1_200 if kind == "disk" else 6_000
@@ -53,14 +53,14 @@ FILESYSTEMS = {"xfs": "loop-xfs", "ext4": "loop-ext4"}
 
 
 def config(kernel: str, filesystem: str, command: str) -> str:
-    """One of each, and a sync(2) after it."""
+    """Return a configuration with one *kernel*, *filesystem* and *command*, and a sync(2) after it."""
     return loop_config(
         COMMANDS[command], dirty_mib=2, kernel=kernel, filesystem=filesystem, more="sync_after = true"
     )
 
 
 def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Machine:
-    """A run to its end, and what follows it; no page is lost."""
+    """Run a configuration and the sync(2) after it; check that no page is lost; return the machine."""
     text = config(kernel, FILESYSTEMS[filesystem], command)
     (case,) = parse(text, "x.toml", overrides).cases
     machine = build(case.scenario, 1)
@@ -77,8 +77,8 @@ def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Mac
     return machine
 
 
-def test_nothing_is_left_out() -> None:
-    """A new filesystem or workload has to be added above."""
+def test_every_filesystem_and_workload_has_a_contract_test() -> None:
+    """A new filesystem or workload must be added to `FILESYSTEMS` or `COMMANDS`."""
     assert set(FILESYSTEMS) == set(kinds("filesystems"))
     makers = {name for name, kind in kinds("workloads").items() if not kind.spec.reads_files}
     assert set(COMMANDS) == makers - {"sync"}  # which makes no files, either
@@ -87,8 +87,10 @@ def test_nothing_is_left_out() -> None:
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 @pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_any_workload_on_any_filesystem_under_any_kernel(kernel: str, filesystem: str, command: str) -> None:
-    """All of it is on disk after a sync, in whatever order and pieces; so is a part of the log."""
+def test_sync_writes_all_pages_of_any_workload_filesystem_and_kernel(
+    kernel: str, filesystem: str, command: str
+) -> None:
+    """All pages and a part of the log are on disk after a sync, in any order and any pieces."""
     machine = finished(kernel, filesystem, command)
     assert only(machine.mounts).filesystem.log_bytes > 0
 
@@ -96,19 +98,19 @@ def test_any_workload_on_any_filesystem_under_any_kernel(kernel: str, filesystem
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 @pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
 @pytest.mark.parametrize("flusher", sorted(kinds("flushers")))
-def test_every_flusher_obeys(flusher: str, filesystem: str, command: str) -> None:
-    """The same for each flusher, also where a device has three contexts."""
+def test_every_flusher_writes_all_pages(flusher: str, filesystem: str, command: str) -> None:
+    """All pages are on disk after a sync with each flusher, also if a device has three contexts."""
     contexts = ', by = "hash", contexts = 3' if flusher == "parallel" else ""
     finished("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
 
 
 def test_every_kernel_that_replay_knows_can_be_run() -> None:
-    """Each era of the plug's rules is a kernel."""
+    """Each era of plug rules, by which a replay works, is a kernel of the catalogue."""
     assert set(PLUG_RULES) <= set(KERNELS)
 
 
-def test_a_path_picks_its_mount() -> None:
-    """The deepest that holds it; one outside every mount is an error that names them."""
+def test_path_belongs_to_the_deepest_mount() -> None:
+    """A path belongs to the deepest mount that contains it; the error for other paths names all mounts."""
     text = """\
 title = "two mounts on one disk"
 [scenario]
@@ -130,8 +132,8 @@ programs = ["dd if=/dev/zero of=/x bs=1024k count=1", "dd if=/dev/zero of=/srv/d
     assert "programs" in str(caught.value)
 
 
-def test_a_count_makes_several_disks_and_mounts() -> None:
-    """sd0 and sd1, each with a filesystem of its own and a program on it."""
+def test_count_makes_several_disks_and_mounts() -> None:
+    """A count of two makes the disks sd0 and sd1, each with a filesystem and a program."""
     text = """\
 title = "each"
 [scenario]
