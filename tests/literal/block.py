@@ -15,36 +15,36 @@ from wbsim.models.devices.spec import SsdSpec
 from wbsim.sim.units import SECTOR_BYTES, S
 
 Log = list[tuple[Any, ...]]
-"""Events: when (ns), which, and the sectors."""
+"""Events: (time (ns), name, sectors)."""
 _DEVICE_RANK: Final = 0
 _EVENTS: Final = {NEW: "block_getrq", BACK: "block_bio_backmerge", FRONT: "block_bio_frontmerge"}
-"""The event of a bio that has merged, or of one that has got a new request."""
+"""The event of a bio, by its merge."""
 
 
 class NullDevice:
-    """Ends each request at once."""
+    """A device that ends each request at once."""
 
     def end_ns(self, now: int, sectors: int) -> int:
-        """Return when a request ends that comes *now* (ns)."""
+        """Return the end (ns) of a request that comes *now*."""
         return now
 
 
 class Link:
-    """A flash drive that is never short of cache: its link takes one command after another."""
+    """A flash drive with enough cache: its link takes one command after another."""
 
     def __init__(self, spec: SsdSpec) -> None:
         self._spec = spec
         self._free_ns = 0
 
     def end_ns(self, now: int, sectors: int) -> int:
-        """Return when a request ends that comes *now* (ns)."""
+        """Return the end (ns) of a request that comes *now*."""
         took_ns = self._spec.command_time + sectors * SECTOR_BYTES * S // self._spec.link
         self._free_ns = max(self._free_ns, now) + took_ns
         return self._free_ns + self._spec.latency
 
 
 class Queue:
-    """A queue with *device*, whose driver takes all requests that there are, and the plug of one *task*."""
+    """A queue with *device*, whose driver takes all requests, and the plug of one *task*."""
 
     def __init__(
         self, clock: Clock, log: Log, task: Task, spec: QueueSpec, rules: PlugRules, costs: BlockCosts,
@@ -62,7 +62,7 @@ class Queue:
         task.before_sleep = self._unplug_at_once
 
     def submit(self, bio: Bio) -> Steps:
-        """submit_bio: into a request of the plug, or one more."""
+        """submit_bio: add *bio* to a request of the plug, or to a new request."""
         self._note("block_bio_queue", bio)
         merge = self._plug.attempt_merge(bio, self._bounds)
         if merge is not NEW:
@@ -89,11 +89,11 @@ class Queue:
         yield len(requests) * self._costs.dispatch_ns
 
     def _unplug_at_once(self) -> None:
-        """sched_submit_work: a worker, which the task does not pay, issues the plugged requests."""
+        """sched_submit_work: a worker issues the plugged requests, which takes no time of the task."""
         self._issue(self._take())
 
     def _take(self) -> list[Request]:
-        """Return the plugged requests in the order in which they are issued."""
+        """Take the plugged requests in their order of issue."""
         requests = self._plug.take()
         if requests:
             sectors = ((request.start_sector, request.end_sector) for request in requests)
@@ -101,7 +101,7 @@ class Queue:
         return requests
 
     def _issue(self, requests: list[Request]) -> None:
-        """Give the device each request, which ends at its own time."""
+        """Issue *requests* to the device, and schedule the end of each request."""
         now = self._clock.now
         for request in requests:
             self._note("block_rq_issue", request)

@@ -9,17 +9,17 @@ from itertools import count
 from typing import Final
 
 SLEEP: Final = -1
-"""A task yields it to sleep until it is woken."""
+"""The value that a task yields to sleep until it is woken."""
 SPIN: Final = -2
-"""A task yields it to spin, on its processor, until it is resumed."""
+"""The value that a task yields to spin, on its processor, until it is resumed."""
 HANDOFF_NS: Final = 4_000_000
-"""RWSEM_WAIT_TIMEOUT: a writer that has slept for so long cannot be overtaken any more."""
+"""RWSEM_WAIT_TIMEOUT: a writer that has slept for this time cannot be overtaken any more."""
 Steps = Generator[int, None, None]
 """The body of a task: it yields times of work (ns), `SLEEP` and `SPIN`."""
 
 
 class Clock:
-    """The time (ns), and what is to come: of two events at one instant, that of the lower rank is first."""
+    """The time (ns) and the future events; at one instant, the event of the lowest rank comes first."""
 
     def __init__(self, now_ns: int) -> None:
         self.now = now_ns
@@ -27,11 +27,11 @@ class Clock:
         self._numbers = count()
 
     def at(self, when_ns: int, rank: int, act: Callable[[], None]) -> None:
-        """*act* is called at *when_ns*."""
+        """Call *act* at *when_ns*."""
         heappush(self._heap, (when_ns, rank, next(self._numbers), act))
 
     def run(self) -> None:
-        """Let all happen that is to come."""
+        """Carry out all events."""
         while self._heap:
             self.now, _, _, act = heappop(self._heap)
             act()
@@ -54,7 +54,7 @@ class Task:
         self.wake(0)
 
     def wake(self, after_ns: int) -> None:
-        """Let it run on, *after_ns* from now."""
+        """Continue the task *after_ns* from now."""
         self._clock.at(self._clock.now + after_ns, self._rank, self._step)
 
     def _step(self) -> None:
@@ -73,14 +73,14 @@ class Task:
 
 
 class LockCounts:
-    """The acquisitions of a class of locks, those for which a task waited, and how long they were held."""
+    """The acquisitions of a class of locks, the contended acquisitions, and the time held (ns)."""
 
     def __init__(self) -> None:
         self.acquisitions = self.contentions = self.hold_ns = 0
 
 
 class Semaphore:
-    """struct semaphore (a buffer's): the owner hands it to the task that asked first, and wakes that one."""
+    """struct semaphore (of a buffer): the owner hands it to the first task that asked, and wakes the task."""
 
     def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int) -> None:
         self._clock = clock
@@ -91,21 +91,21 @@ class Semaphore:
         self._waiters: deque[Task] = deque()
 
     def try_down(self, task: Task) -> bool:
-        """Take it if it is free."""
+        """Take the semaphore if it is free; return whether it was."""
         if self._owner is not None:
             return False
         self._take(task)
         return True
 
     def down(self, task: Task) -> Steps:
-        """Take it, or sleep until it is handed over."""
+        """Take the semaphore, or sleep until it is handed over."""
         if not self.try_down(task):
             self._counts.contentions += 1
             self._waiters.append(task)
             yield SLEEP
 
     def up(self) -> None:
-        """Give it to the next, who owns it from now on and wakes up meanwhile."""
+        """Give the semaphore to the next task, which owns it from now on and wakes up."""
         self._counts.hold_ns += self._clock.now - self._since_ns
         self._owner = None
         if self._waiters:
@@ -131,10 +131,10 @@ class Waiter:
 class RwSemaphore:
     """struct rw_semaphore as of 5.12 and later: readers sleep, writers spin while the owner runs.
 
-    A spinning writer takes the lock before those that sleep, and before the task that gives it up can ask
-    again.  A reader that sleeps owns the lock from when it is woken.  A writer that sleeps is only woken, and
-    may be overtaken for `HANDOFF_NS`.  A writer spins for *spin_ns* while readers own the lock.  Then all
-    writers that spin go to sleep, and none spins until the last reader has given the lock up.
+    A spinning writer takes the lock before tasks that sleep, and before the task that gives the lock up can
+    ask again.  A reader that sleeps owns the lock from its wake-up on.  A writer that sleeps is only woken,
+    and may be overtaken for `HANDOFF_NS`.  A writer spins for *spin_ns* while readers own the lock.  Then all
+    writers that spin go to sleep, and no writer spins until the last reader has given the lock up.
     """
 
     def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int, line_ns: int, spin_ns: int) -> None:
@@ -150,10 +150,10 @@ class RwSemaphore:
         self._sleeping: list[Waiter] = []
         self._handed_off = False
         self._readers_stayed = False
-        self._timer = 0  # only the last one that was set counts
+        self._timer = 0  # only the last timer counts
 
     def down_read(self, task: Task) -> Steps:
-        """Take it for reading."""
+        """Take the lock for reading."""
         if self._writer is not None or self._handed_off or (self._readers and self._sleeping):
             self._sleeping.append(Waiter(task, True, self._clock.now))
             yield SLEEP
@@ -161,7 +161,7 @@ class RwSemaphore:
             self._readers += 1
 
     def up_read(self) -> None:
-        """One reader less."""
+        """Give up the lock of one reader."""
         self._readers -= 1
         if not self._readers:
             self._timer += 1
@@ -169,7 +169,7 @@ class RwSemaphore:
             self._next()
 
     def down_write(self, task: Task) -> Steps:
-        """Take it for writing."""
+        """Take the lock for writing."""
         since_ns = self._clock.now
         if not self._free or self._handed_off:
             self._counts.contentions += 1
@@ -191,14 +191,14 @@ class RwSemaphore:
             yield SLEEP
 
     def up_write(self, task: Task) -> None:
-        """Give it up."""
+        """Give up the lock of the writer."""
         self._counts.hold_ns += self._clock.now - self._since_ns
         self._writer = None
         task.owns.remove(self)
         self._next()
 
     def owner_sleeps(self) -> None:
-        """Send the writers that spin for the lock to sleep, too."""
+        """Send the writers that spin for the lock to sleep."""
         while self._spinning:
             task = self._spinning.popleft()
             task.running = False
@@ -234,7 +234,7 @@ class RwSemaphore:
         task.owns.append(self)
 
     def _next(self) -> None:
-        """rwsem_wake, after those that spin."""
+        """rwsem_wake, after the writers that spin."""
         if self._spinning and not self._handed_off:
             task = self._spinning.popleft()
             self._own(task)

@@ -17,9 +17,9 @@ from wbsim.models.page_cache.pages import DIRTY, HELD, MAPPED, next_dirty, run_a
 
 
 class Ext4(File):
-    """A closed file of the *inode* (its number and its goal), for which *new_blocks* are found.
+    """A closed file of *inode* (its number and its goal), for which *new_blocks* finds blocks.
 
-    The number of the model's flusher, *task*, chooses the locality group.
+    The number of *task*, the flusher of the model, chooses the locality group.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Ext4(File):
         self._newest = -1  # the page behind the newest extent
 
     def writepages(self) -> Steps:
-        """ext4_do_writepages: map a run of pages, put it under writeback, submit what there is of it."""
+        """ext4_do_writepages: map a run of pages, put the pages under writeback, and submit them."""
         page = next_dirty(self._pages, 0)
         while page >= 0:
             if not self._pages.states[page] & MAPPED:
@@ -46,7 +46,7 @@ class Ext4(File):
             page = next_dirty(self._pages, page + run)
 
     def _map(self, page: int) -> Steps:
-        """ext4_map_blocks: find blocks, hold them, and give the run of pages its part."""
+        """ext4_map_blocks: find blocks, hold them, and use a part of them for the run of pages."""
         pages, file, found = self._pages, self._file, self._new_blocks
         yield self._times.map_outside_ns
         yield from self._lock.down_write(self._flusher)
@@ -70,6 +70,6 @@ class Ext4(File):
         self._lock.up_write(self._flusher)
 
     def _convert(self, ioend: IoEnd) -> Steps:
-        """The tree has one unwritten extent less."""
+        """Count one unwritten extent less in the tree."""
         self._file.wrote(1)
         yield 0

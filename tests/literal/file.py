@@ -1,4 +1,4 @@
-"""A file under writeback on any filesystem: its bios, its ioends, and the worker that ends them."""
+"""A file under writeback on any filesystem: its bios, its ioends, and the worker that completes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Times(NamedTuple):
     ``map_ns``: an allocation, up to its commit.
     ``page_ns``: a page that is walked and added to a bio.
     ``range_ns``: a conversion under the inode's lock alone.
-    ``map_outside_ns`` and ``range_outside_ns``: what comes before that lock is taken.
+    ``map_outside_ns`` and ``range_outside_ns``: the parts before that lock is taken.
     ``end_page_ns``: a page that the worker makes clean.
     ``tree_map_ns`` and ``tree_range_ns`` are the same in a file of more than ``inline`` extents.
     ``wake_ns``, ``line_ns`` and ``spin_ns`` are those of `RwSemaphore`.
@@ -44,7 +44,7 @@ class Times(NamedTuple):
 class IoEnd:
     """struct iomap_ioend or ext4_io_end: pages that lie together in the file and on disk.
 
-    ``bios``: how many bios of it are on their way.
+    ``bios``: the number of its bios in flight.
     """
 
     first: int
@@ -53,10 +53,10 @@ class IoEnd:
 
 
 class File(ABC):
-    """A file of *pages*, which *flusher* writes back and *worker* ends.
+    """A file of *pages*, whose writeback *flusher* starts and *worker* completes.
 
-    Block 0 of the file's pages is block *base* of the disk.  A bio has at most *bio_pages* pages, of which
-    *segment_pages* are a segment.
+    Block 0 of the file's pages is block *base* of the disk.  A bio has at most *bio_pages* pages, in segments
+    of *segment_pages* pages.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class File(ABC):
         self.inode_counts = LockCounts()
         self._lock = RwSemaphore(clock, self.inode_counts, times.wake_ns, times.line_ns, times.spin_ns)
         self._extents = 0
-        self._ioend: IoEnd | None = None  # the one at hand
-        self._built = 0  # pages of the bio at hand
+        self._ioend: IoEnd | None = None  # the current ioend
+        self._built = 0  # pages of the current bio
         self._ended: list[IoEnd] = []
         self._worker_sleeps = False
         self.clean_ns = clock.now
@@ -83,7 +83,7 @@ class File(ABC):
 
     @abstractmethod
     def writepages(self) -> Steps:
-        """->writepages, by the flusher."""
+        """Do ->writepages in the flusher."""
 
     @abstractmethod
     def _convert(self, ioend: IoEnd) -> Steps:
@@ -99,13 +99,13 @@ class File(ABC):
         return self._times.map_ns if self._in_inode else self._times.tree_map_ns
 
     def _goes_on(self, page: int) -> bool:
-        """Return whether *page* follows the ioend at hand, in the file and on disk."""
+        """Return whether *page* follows the current ioend, in the file and on disk."""
         blocks, ioend = self._pages.blocks, self._ioend
         assert ioend is not None, "there is one at hand"
         return bool(page == ioend.first + ioend.pages and blocks[page] == blocks[page - 1] + 1)
 
     def _add(self, page: int) -> Steps:
-        """Put *page* under writeback, as the next of the bio at hand; a full bio leaves first."""
+        """Put *page* under writeback and add it to the current bio; submit a full bio before."""
         if self._built == self._bio_pages:
             yield from self._submit(ends=False)
         if self._ioend is None:
@@ -116,7 +116,7 @@ class File(ABC):
         self._built += 1
 
     def _submit(self, ends: bool) -> Steps:
-        """Submit the bio at hand, a part of the ioend at hand, which perhaps *ends* with it."""
+        """Submit the current bio, which is a part of the current ioend; *ends*: it is the last part."""
         ioend = self._ioend
         assert ioend is not None, "there is one at hand"
         if ends:
@@ -131,7 +131,7 @@ class File(ABC):
         yield from self._queue.submit(bio)
 
     def _end_io(self, ioend: IoEnd) -> None:
-        """After the last bio of an ioend, the worker has it on its list."""
+        """Put *ioend* on the list of the worker after its last bio."""
         ioend.bios -= 1
         if not ioend.bios and ioend is not self._ioend:
             self._ended.append(ioend)
@@ -140,7 +140,7 @@ class File(ABC):
                 self._worker.wake(0)
 
     def _end_all(self) -> Steps:
-        """Take the list, convert one ioend after another, and make its pages clean."""
+        """Take the list, convert one ioend after another, and clean the pages of each."""
         times, task = self._times, self._worker
         while True:
             while self._ended:

@@ -1,4 +1,4 @@
-"""The locks of the literal kernel, by hand: a wake-up takes 5 ns, a line 1 ns."""
+"""The locks of the literal kernel, by hand; a wake-up takes 5 ns and a line 1 ns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Body = Callable[[Task], Steps]
 
 
 class Play:
-    """Tasks that begin at given times; ``log`` says when each had its lock."""
+    """Tasks that begin at given times; ``log`` has the time when each one gets its lock."""
 
     def __init__(self, spin_ns: int = 6) -> None:
         self.clock, self.counts, self.log = Clock(0), LockCounts(), list[tuple[int, str]]()
@@ -20,13 +20,13 @@ class Play:
         self.rwsem = RwSemaphore(self.clock, self.counts, 5, 1, spin_ns)
 
     def begin(self, at_ns: int, body: Body) -> Task:
-        """A task that begins *body* at *at_ns*; the later one has the higher rank."""
+        """Start a task with *body* at *at_ns*; a later task has a higher rank."""
         task = Task(self.clock, at_ns)
         self.clock.at(at_ns, at_ns, lambda: task.start(body(task)))
         return task
 
     def writer(self, name: str, hold_ns: int) -> Body:
-        """A writer that has the lock for *hold_ns*."""
+        """Return a writer that has the lock for *hold_ns*."""
 
         def body(task: Task) -> Steps:
             yield from self.rwsem.down_write(task)
@@ -37,7 +37,7 @@ class Play:
         return body
 
     def reader(self, name: str) -> Body:
-        """A reader that gives the lock up at once."""
+        """Return a reader that gives the lock up at once."""
 
         def body(task: Task) -> Steps:
             yield from self.rwsem.down_read(task)
@@ -47,8 +47,8 @@ class Play:
         return body
 
 
-def test_a_semaphore_is_handed_over_in_order() -> None:
-    """The next owner owns it from the release on, and runs a wake-up later."""
+def test_semaphore_is_handed_over_in_order() -> None:
+    """The next task owns the semaphore from the release on, and runs a wake-up later."""
     play = Play()
 
     def body(task: Task) -> Steps:
@@ -65,10 +65,13 @@ def test_a_semaphore_is_handed_over_in_order() -> None:
 
 
 @pytest.mark.parametrize(("spin_ns", "last"), [(6, 27), (4, 31)])
-def test_a_writer_spins_and_a_reader_owns_while_it_wakes(spin_ns: int, last: int) -> None:
-    """The second writer spins to 11, before the reader that sleeps; the reader owns from 21 on, awake at 26.
+def test_writer_spins_and_reader_owns_the_lock_while_it_wakes(spin_ns: int, last: int) -> None:
+    """A spinning writer gets the lock before a sleeping reader, which owns the lock while it wakes up.
 
-    The last writer spins meanwhile, if a reader is awake soon enough, or else sleeps and is woken.
+    * 0: the first writer has the lock until 10; the second one spins from 2, and a reader sleeps from 3.
+    * 11: the second writer has the lock until 21.
+    * 21: the reader owns the lock; it runs at 26 and gives the lock up.
+    * 22: the last writer spins.  It gets the lock at 27, or sleeps at 26 and is woken if *spin_ns* is 4.
     """
     play = Play(spin_ns)
     play.begin(0, play.writer("first", 10))
@@ -80,10 +83,14 @@ def test_a_writer_spins_and_a_reader_owns_while_it_wakes(spin_ns: int, last: int
     assert (play.counts.acquisitions, play.counts.contentions, play.counts.hold_ns) == (3, 2, 30)
 
 
-def test_a_writer_that_sleeps_may_be_overtaken() -> None:
-    """The owner sleeps, and so does the writer that spins.
+def test_sleeping_writer_may_be_overtaken() -> None:
+    """A writer that is woken may be overtaken, but still comes before a later reader.
 
-    Woken at 100, it is overtaken at 102, and is still before the reader that came at 103.
+    * 5: the owner sleeps, and so does the writer that spins since 1.
+    * 100: the owner gives the lock up, and the writer is woken.
+    * 102: another writer takes the lock until 152; a reader comes at 103.
+    * 105: the first writer finds the lock taken and sleeps again.
+    * 157: the first writer has the lock, until 167; the reader has it at 172.
     """
     play, slept = Play(), list[int]()
 
@@ -104,8 +111,8 @@ def test_a_writer_that_sleeps_may_be_overtaken() -> None:
     assert play.log == [(102, "overtakes"), (157, "slept"), (172, "reader")]
 
 
-def test_a_writer_is_not_overtaken_for_ever() -> None:
-    """After 4 ms it is handed the lock: who comes later finds it taken."""
+def test_writer_that_slept_for_4_ms_is_handed_the_lock() -> None:
+    """A writer that has slept for 4 ms is handed the lock, so a later writer finds the lock taken."""
     play = Play()
     play.begin(0, play.writer("owner", HANDOFF_NS))
     sleeper = play.begin(1, play.writer("slept", 10))

@@ -1,4 +1,4 @@
-"""The model against a literal writeback, to the nanosecond: small files that one sync(2) writes."""
+"""The model, compared with a literal writeback to the nanosecond: small files that one sync(2) writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENTS: Final = (
 
 
 def scenario(filesystem: str, disk: str, nr_requests: int) -> Scenario:
-    """A sync(2), long after the beginning; nothing is written by itself, and all paths take mean times."""
+    """Return a scenario with a sync(2) and no other writeback, in which all paths take their mean times."""
     (case,) = parse(
         f"""\
 title = "a sync(2)"
@@ -57,8 +57,8 @@ programs.s = {{ command = "sync", start = "{SYNC_NS} ns" }}
 class Both:
     """A file with the *dirty* pages: the model writes it back, then the literal kernel does.
 
-    ``of_model`` and ``literal`` are the events of each, ``locks`` the counts of the locks of each, by name.
-    The model submits its first log record at ``log_ns``, and by the literal kernel at ``log_follows_ns``.
+    ``of_model`` and ``literal`` are the events of each, ``locks`` the counts of the locks of both, by name.
+    The first log record is submitted at ``log_ns`` in the model; ``log_follows_ns`` is the literal time.
     """
 
     def __init__(self, what: Scenario, dirty: Sequence[int]) -> None:
@@ -85,7 +85,7 @@ class Both:
         if self._spec.kind == "xfs" and what.machine.disks["d"].device.kind != "null":
             costs: Any = what.machine.processors.paths.filesystems["xfs"].flusher
             self.log_follows_ns = self._file.clean_ns + costs.log.record_ns
-        else:  # the sync(2) waits for something else than pages
+        else:  # the sync(2) does not wait for pages alone
             self.log_ns = None
         of_file = self._sectors()
         self.of_model = [event for (first, _), event in self._heard if first in of_file]
@@ -103,7 +103,7 @@ class Both:
         return [stat.acquisitions, stat.contentions, stat.hold_ns]
 
     def _write(self, writer: Any) -> Any:
-        """Make the file, and dirty the pages, the last one first: nothing is reserved behind the end."""
+        """Make the file and dirty its pages, the last one first, so that no later block is reserved."""
         filesystem = self._sb.filesystem
         directory = yield from filesystem.names.mkdir(writer)
         inode = yield from filesystem.names.create(writer, directory)
@@ -117,7 +117,7 @@ class Both:
         self._inode = inode
 
     def _begins(self, _: str, task: Any) -> None:
-        """The flusher begins in the model: the literal one begins with the same."""
+        """Begin the literal writeback, in the same state, when the flusher of the model begins."""
         if self._inode is None or self._clock is not None:
             return
         self._clock = clock = Clock(self._machine.env.now)
@@ -200,7 +200,7 @@ class Both:
         return file
 
     def _sectors(self) -> set[int]:
-        """The first sectors of all blocks of the file: other requests are those of logs and journals."""
+        """Return the first sectors of all blocks of the file; other requests are of logs and journals."""
         base = self._sb.first_block + self._inode.file.base
         return {
             (base + block) * PAGE_SECTORS
@@ -222,12 +222,12 @@ class Both:
 
 
 def blocks_of(extents: Iterable[Sequence[int]]) -> set[int]:
-    """All blocks of *extents* (first block and length of each)."""
+    """Return all blocks of *extents* (first block and length of each)."""
     return {block for first, length in extents for block in range(first, first + length)}
 
 
 def runs(count: int, pages: int, apart: int) -> list[int]:
-    """Return *count* runs of so many *pages*, which begin *apart* pages from each other."""
+    """Return *count* runs of *pages* pages, which begin *apart* pages from each other."""
     return [first + page for first in range(0, count * apart, apart) for page in range(pages)]
 
 
@@ -235,24 +235,24 @@ FILES: Final = {
     "page": runs(1, 1, 1), "run": runs(1, 8, 8), "long": runs(1, 700, 700), "five": runs(5, 2, 7),
     "plug": runs(31, 1, 3), "hundred": runs(100, 1, 5),
 }  # fmt: skip
-"""The dirty pages of a file: one bio, several of one extent, several extents in one plug, several plugs."""
+"""The dirty pages of files with one bio, several bios in one extent, and extents in one or several plugs."""
 
 
 @pytest.mark.parametrize(
     ("file", "filesystem", "disk"), list(product(FILES, ("loop-xfs", "loop-ext4"), ("loop", "pm9a3")))
 )
-def test_the_model_is_the_literal_kernel(file: str, filesystem: str, disk: str) -> None:
-    """Each bio and each request has its time, and all locks have the same counts."""
+def test_model_matches_the_literal_kernel(file: str, filesystem: str, disk: str) -> None:
+    """Each bio and each request has the same times in both, and all locks have the same counts."""
     compare(Both(scenario(filesystem, disk, nr_requests=1_000), FILES[file]))
 
 
-def test_a_wait_for_a_request_ends_with_the_first() -> None:
-    """A queue of eight requests has to hold nine; the last one waits for the first."""
+def test_wait_for_a_request_ends_with_the_first_completion() -> None:
+    """A queue of eight requests gets nine; the last request waits for the end of the first."""
     compare(Both(scenario("loop-xfs", "pm9a3", nr_requests=8), runs(9, 1, 3)))
 
 
 def compare(both: Both) -> None:
-    """Find the first event that differs, then the first lock.  XFS's log follows the last clean page."""
+    """Assert that all events and then all locks are the same; XFS's log follows the last clean page."""
     assert both.literal
     for at, (event, literal) in enumerate(zip_longest(both.of_model, both.literal)):
         assert event == literal, f"event {at} of {len(both.literal)}"

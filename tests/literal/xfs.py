@@ -17,7 +17,7 @@ from wbsim.models.page_cache.pages import DELAYED, delayed_extent, next_dirty
 
 
 class Xfs(File):
-    """A file whose own group is *home*; the free *spaces* are those of all groups, of *group_blocks* blocks.
+    """A file whose group is *home*; *spaces* are the free extents of all groups of *group_blocks* blocks.
 
     A commit takes *commit_ns*.  To add a mapping to the reverse map takes *rmap_ns*, and to change one
     takes *rmap_ioend_ns*.
@@ -35,7 +35,7 @@ class Xfs(File):
         self._agfs = [Semaphore(clock, self.group_counts, times.wake_ns) for _ in spaces.blocks]
 
     def writepages(self) -> Steps:
-        """iomap_writepages: a page is mapped if need be; what it does not follow is submitted."""
+        """iomap_writepages: map each page if necessary; submit an ioend that the page does not follow."""
         page = next_dirty(self._pages, 0)
         while page >= 0:
             if self._pages.states[page] == DELAYED:
@@ -72,7 +72,7 @@ class Xfs(File):
     def _lock_group(self, wanted: int, length: int) -> Generator[int, None, int]:
         """xfs_alloc_vextent_start_ag: the first group from *wanted* on with room whose lock is free.
 
-        If none is, the first with room is waited for.
+        If no lock is free, the flusher waits for the lock of the first group with room.
         """
         groups = len(self._agfs)
         order = [(wanted + i) % groups for i in range(groups)]
@@ -84,7 +84,7 @@ class Xfs(File):
         return roomy[0]
 
     def _convert(self, ioend: IoEnd) -> Steps:
-        """The change of the reverse map, under the lock of the group."""
+        """Change the reverse map under the lock of the group."""
         if self._rmap_ioend_ns:
             agf = self._agfs[self._home + int(self._pages.blocks[ioend.first]) // self._group_blocks]
             yield from agf.down(self._worker)
