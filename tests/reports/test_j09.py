@@ -1,4 +1,4 @@
-"""The claims about J09: its published figures, from mechanism."""
+"""The claims about report J09: its published figures follow from the mechanism."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wbsim.experiments.running.execute import How
 
 @pytest.mark.long
 def test_every_published_row_of_a_named_report_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    """None is hidden; nothing is fitted but the device to its own figure."""
+    """The command shows every published row; only the device is fitted, to its published speed."""
     assert main(["reproduce", "J09", "--json", "--quick"]) == 0
     document = json.loads(capsys.readouterr().out)
     expected = [row.id for row in published_rows() if row.report == "J09"]
@@ -27,8 +27,11 @@ def test_every_published_row_of_a_named_report_is_shown(capsys: pytest.CaptureFi
 
 @pytest.mark.long
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.fullsize)])
-def test_a_flusher_of_its_own_takes_work_off_the_writers(quick: bool) -> None:
-    """J09's claim of order; at a similar throughput, which a job of a second does not tell."""
+def test_flusher_per_device_takes_work_off_the_writers(quick: bool) -> None:
+    """Writers use less processor time with a flusher per device than with pdflush, at a similar throughput.
+
+    A quick job of a second does not show the throughput.
+    """
     made = reproduce(["J09"], quick=quick, replications=1, how=How())
     of = {outcome.variant: outcome for outcome in made.outcomes}
     assert of["per_bdi"].system_cpu_time < of["pdflush"].system_cpu_time

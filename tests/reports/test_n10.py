@@ -1,4 +1,4 @@
-"""Interleaved streams: report N10's machine, small, and its claims."""
+"""Interleaved streams: the machine of report N10 with little memory, and the claims about N10."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ workload.command = [
 
 
 def extents(*overrides: str) -> int:
-    """Of all files of four streams in one directory, in an eighth of N10's memory."""
+    """Return the extents of all files of four streams in one directory, in an eighth of N10's memory."""
     (case,) = parse(SMALL, "x.toml", overrides).cases
     return sum(run_case(case, seed=1).extents)
 
 
-def test_streams_bend_the_right_way() -> None:
-    """More dirty memory, directories of their own and allocsize each give larger extents."""
+def test_streams_get_larger_extents_with_each_remedy() -> None:
+    """More dirty memory, a directory for each stream, and allocsize give larger extents, each alone."""
     common = extents()
     assert common >= 16
     assert extents("kernel.dirty.dirty_ratio=40", "kernel.dirty.dirty_background_ratio=20") < common
@@ -54,18 +54,18 @@ def test_streams_bend_the_right_way() -> None:
     ],
 )
 def test_impossible_disks_name_the_remedy(override: str, hint: str) -> None:
-    """The size of a group, of an allocation, of a piece."""
+    """The errors are about the size of a group, an allocation or a piece, and give the allowed values."""
     with pytest.raises(BadInput, match=hint):
         parse(SMALL, "x.toml", [override])
 
 
 @pytest.mark.long
-def test_n10_s_extents_are_predicted(capsys: pytest.CaptureFixture[str]) -> None:
-    """One run of each: no constant is fitted to extents, and the repair makes them larger.
+def test_extents_of_n10_are_predicted(capsys: pytest.CaptureFixture[str]) -> None:
+    """No constant is fitted to extents, and the repair of the kernel makes extents larger.
 
-    The size of memory was assumed with two rows in sight, which are therefore not called predicted.
+    The size of memory was assumed after two rows had been seen, so these rows are not called predicted.
 
-    The two rows that are further off than 15 % are named here, so that a change to them is seen.
+    The two rows that are off by more than 15 % are named here, so that a change of them is noticed.
     """
     result = reproduce(["N10"], quick=True, replications=1, how=How())
     rows = {row.id: row for row in result.rows}

@@ -1,4 +1,4 @@
-"""The claims of V13: inodes made, read and removed by 16 processes, 101 syncs at once."""
+"""The claims of report V13: 16 processes make, read and remove inodes, and 101 syncs run at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = {row.id: row for row in published_rows()}
 
 
 def error_of(variant: str, row: str) -> tuple[float, Outcome]:
-    """The relative error of a published row, and the run."""
+    """Run *variant*; return the relative error of the published *row*, and the outcome."""
     (case,) = load(config_path("inodes.toml"), [], variant).cases
     assert row in case.rows
     outcome = run_case(case, 1)
@@ -38,14 +38,17 @@ def error_of(variant: str, row: str) -> tuple[float, Outcome]:
     ],
 )
 def test_rows_are_within_their_bounds(variant: str, row: str, within: float) -> None:
-    """The first three are calibrated; the pace is reckoned on (`models.workloads.processes`)."""
+    """The first three rows are calibrated; a steady pace is extrapolated (`models.workloads.processes`)."""
     error, _ = error_of(variant, row)
     assert abs(error) <= within
 
 
 @pytest.mark.long
-def test_the_cil_takes_what_the_list_lock_loses() -> None:
-    """XFS's creat gains less than 5 %: xc_cil_lock is waited for in both, and is gone in 6.0."""
+def test_xc_cil_lock_limits_the_gain_of_creat_on_xfs() -> None:
+    """XFS's creat gains less than 5 %, because tasks wait for xc_cil_lock in both kernels.
+
+    Linux 6.0 has no xc_cil_lock, and there creat gains more.
+    """
     _, plain = error_of("create", "V13-xfs-create-u")
     _, patched = error_of("create-patched", "V13-xfs-create-p")
     assert 0.95 < patched.wall_time / plain.wall_time < 1.0

@@ -1,7 +1,8 @@
-"""The claims about W25, held against the table of docs/n10-w25.md.
+"""The claims about report W25, tested on the table of docs/n10-w25.md.
 
-The table has every page of 144 files of 1 GiB and of 6 files of 20 GiB; its runs take most of an hour.
-``make check`` makes it anew and compares it with what is committed (tests/documents), so nothing is run here.
+The runs of the table write every page of 144 files of 1 GiB and of 6 files of 20 GiB.  They take most of an
+hour, so no simulation runs here.  ``make check`` makes the table again and compares it with the committed one
+(tests/documents).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def rows_of(table: str) -> dict[str, Row]:
 ROWS: Final = rows_of(made_in((ROOT / "docs" / "n10-w25.md").read_text())["n10-w25"])
 
 
-def test_row_is_read_with_its_sign_and_grouped_digits() -> None:
+def test_rows_of_reads_signs_and_groups_of_digits() -> None:
     table = (
         "W25-A-pm-p    1 634  MiB/s      3 403     -  +108.2 %   predicted\n"
         "W25-fragC-u  3 173 716      1  2 862 714     -    -9.8 %  calibrated\n"
@@ -79,7 +80,7 @@ def test_rows_of_w25_are_within_their_bounds(name: str, bound: float) -> None:
 
 
 def test_several_flushers_gain_as_published_on_the_bm1743() -> None:
-    """The gain is within three tenths of the report's, and least on the drive with units of 16 KiB."""
+    """The gain is within 30 % of the report's, and smaller on the drive with units of 16 KiB."""
     gain = {
         name: ROWS[f"{name}-p"].simulated / ROWS[f"{name}-u"].simulated
         for name in ("A-bm", "A-pm", "B-bm", "B-pm")
