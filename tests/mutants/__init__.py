@@ -1,1 +1,1 @@
-"""Mutation testing: how many small faults, planted one at a time, the tests see."""
+"""Mutation testing: the number of small faults, planted one at a time, that the tests find."""

@@ -1,8 +1,8 @@
-"""``make mutants PART=wbsim/models/block``: plant seeded mutants over a part, and print what survived.
-Without a part, forty over each of nine, which are all of the sources.
+"""``make mutants PART=wbsim/models/block``: plant seeded mutants in a part, and print the survivors.
+Without a part, forty are planted in each of nine parts, which together are all sources.
 
-Each worker has a copy of the tree.  The mutant is written there, and a forked process runs the tests that
-reach it, the quickest first, until one fails.
+Each worker has a copy of the tree and writes a mutant there.  A forked process then runs the tests that
+reach the mutant, the fastest first, until one fails.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PARTS: Final = {
     "why and runner": ("wbsim/experiments/why", "wbsim/experiments/running", "wbsim/experiments/sweeps"),
     "captures": ("wbsim/experiments/captures", "wbsim/experiments/machines", "wbsim/experiments/published"),
 }
-"""What is looked at by itself; all else is the ninth part."""
+"""The parts by name; all other sources are the ninth part."""
 _MOST_BYTES: Final = 4 << 30
 _IMPORTED_ONCE: Final = (
     "matplotlib.figure", "numba", "pandas", "pyarrow.parquet", "pydantic", "pytest", "scipy.stats", "simpy",
@@ -66,8 +66,11 @@ _IMPORTED_ONCE: Final = (
 
 
 class Verdict(NamedTuple):
-    """What the tests say of a mutant: killed, survived or, where they never ended, hung; how many there were,
-    and which of them killed it (the first, where it could not even be imported).
+    """The result of the tests of a mutant.
+
+    * ``fate``: "killed", "survived" or, if the tests did not end, "hung".
+    * ``tests``: the number of tests.
+    * ``killer``: the test that killed the mutant; the first test if the mutant cannot be imported.
     """
 
     mutant: Mutant
@@ -77,7 +80,7 @@ class Verdict(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How many mutants came to which end."""
+    """The number of mutants with each fate."""
 
     killed: int
     hung: int
@@ -86,7 +89,7 @@ class Score(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A mutant, the tests that reach it, nearest first, and how long each takes without it, at most (s)."""
+    """A mutant, the tests that reach it (nearest first), and the time of each test without a mutant (s)."""
 
     mutant: Mutant
     tests: tuple[list[str], list[str]]
@@ -95,7 +98,7 @@ class Job(NamedTuple):
 
 
 def files_below(part: str) -> list[Path]:
-    """The sources of a file or a folder."""
+    """Return the sources of a file or a folder."""
     top = ROOT / part
     files = [top] if top.is_file() else sorted(top.rglob("*.py"))
     if not files:
@@ -104,14 +107,14 @@ def files_below(part: str) -> list[Path]:
 
 
 def parts() -> dict[str, list[Path]]:
-    """All sources, by part."""
+    """Return all sources, by part."""
     of = {name: [path for top in tops for path in files_below(top)] for name, tops in PARTS.items()}
     taken = {path for paths in of.values() for path in paths}
     return of | {"others": [path for top in SOURCES for path in files_below(top) if path not in taken]}
 
 
 def sample(paths: Sequence[Path], most: int, seed: int) -> list[Mutant]:
-    """*most* mutants of all that the files at *paths* allow."""
+    """Return *most* random mutants of all mutants of the files at *paths*."""
     places = [(path, number) for path in paths for number in range(count(ROOT / path))]
     chosen = random.Random(seed).sample(places, min(most, len(places)))
     found: list[Mutant] = []
@@ -121,7 +124,7 @@ def sample(paths: Sequence[Path], most: int, seed: int) -> list[Mutant]:
 
 
 def judged_equivalent() -> dict[tuple[str, str, str], str]:
-    """Why a mutant is none, by its file and by what it changes into what."""
+    """Return the reason why a mutant changes nothing, by its file and the line before and after."""
     entries = tomllib.loads(_EQUIVALENT.read_text()).get("mutant", [])
     return {(entry["file"], entry["before"], entry["after"]): entry["why"] for entry in entries}
 
@@ -146,7 +149,7 @@ def _judge(job: Job) -> Verdict:
 
 
 def _forget_compiled(copy: Path) -> None:
-    """What Numba kept for a mutant, and not for the sources as they are."""
+    """Remove what Numba cached in *copy* for a mutant."""
     mine = {folder.name for folder in (ROOT / "wbsim" / "models" / "__pycache__").glob("numba-*")}
     for folder in (copy / "wbsim" / "models" / "__pycache__").glob("numba-*"):
         if folder.name not in mine:
@@ -176,25 +179,25 @@ _WARM_UP: Final = Job(
 
 
 def _fate(copy: Path, job: Job) -> str:
-    """Run its tests in *copy*, in a process of their own."""
+    """Run the tests of *job* in *copy*, in a separate process; return the fate of the mutant."""
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
         try:
             _run(copy, job)
         finally:
-            os._exit(2)  # whatever happens, a child never goes on as the parent
+            os._exit(2)  # the child must never continue as the parent
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)  # whom a test left behind
+        os.killpg(child, signal.SIGKILL)  # processes that a test left behind
     if ended == -signal.SIGALRM:
         return "hung"
     return "killed" if ended else "survived"
 
 
 def _run(copy: Path, job: Job) -> None:
-    """In the forked process: pytest over each of its lists of tests until one fails, and nothing kept."""
-    signal.alarm(60)  # for what is imported; each test has its own
+    """Run pytest in the forked process, over each list of tests until one fails; keep no files."""
+    signal.alarm(60)  # for the imports; each test sets another alarm
     resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     said = os.open(copy / _SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -215,7 +218,7 @@ def _run(copy: Path, job: Job) -> None:
 
 
 class _Witness:
-    """Notes which test failed; a test that takes far too long ends the process."""
+    """A pytest plugin that records the failed test, and ends the process if a test takes far too long."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -231,7 +234,7 @@ class _Witness:
 
 
 def main() -> None:
-    """The command."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("part", nargs="?", help="a file or a folder: wbsim/sim, wbsim/models/block ...")
     parser.add_argument("--most", type=int, help="how many mutants; 150 of one part, or 40 of each")
@@ -253,7 +256,7 @@ def main() -> None:
 
 
 def _plant(part: str, found: Sequence[Mutant], reach: Reach, pool: Workers) -> Score:
-    """Judge those of one part and print its score."""
+    """Run the tests for the mutants *found* in *part*, print the score and return it."""
     jobs = []
     for mutant in found:
         tests = reach.tests_of(mutant.path, mutant.line)
@@ -269,7 +272,7 @@ def _plant(part: str, found: Sequence[Mutant], reach: Reach, pool: Workers) -> S
 
 
 def report(found: Iterator[Verdict], part: str) -> tuple[Score, set[str]]:
-    """Print each survivor as it is found, and the score; which tests killed the others."""
+    """Print each survivor when it is found, and the score; return the score and the killing tests."""
     equivalent = judged_equivalent()
     killers: set[str] = set()
     tally = {"killed": 0, "hung": 0, "survived": 0, "equivalent": 0}

@@ -1,7 +1,8 @@
-"""Where a source can be mutated, and how: mutmut's operators, and six that its list lacks.
+"""The mutations of a source: mutmut's operators, and six that mutmut lacks.
 
-mutmut itself leaves decorated functions out, which here are all that Numba compiles and all properties; its
-operators do not.  Left out: docstrings, annotations, imports, decorators, and the texts of errors.
+mutmut omits decorated functions, which here are all functions that Numba compiles and all properties.  This
+module applies mutmut's operators to them, too.  Left out: docstrings, annotations, imports, decorators, and
+the texts of errors.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ _PASSED_OVER: Final = (
 
 
 class Mutant(NamedTuple):
-    """One mutation of the file at *path*: its *line* (from 1), what stands there and what would, and the
-    whole file with it.
+    """One mutation of the file at ``path``.
+
+    ``line``: its line (from 1); ``before`` and ``after``: the text of the line; ``code``: the mutated file.
     """
 
     path: Path
@@ -41,13 +43,13 @@ class Mutant(NamedTuple):
 
 
 def _drop_statement(node: cst.Expr) -> Iterable[cst.CSTNode]:
-    """A call, or a wait, that nobody makes."""
+    """Drop a call or a wait."""
     if isinstance(node.value, cst.Call | cst.Yield):
         yield cst.Pass()
 
 
 def _swap_statements(node: cst.IndentedBlock) -> Iterable[cst.CSTNode]:
-    """Two statements that follow each other, the other way round, where one can see the other."""
+    """Swap two successive statements if one can depend on the other."""
     body = list(node.body)
     for at, (one, two) in enumerate(pairwise(body)):
         if _moves(one) and _moves(two) and (_sees(one, two) or _sees(two, one)):
@@ -55,8 +57,10 @@ def _swap_statements(node: cst.IndentedBlock) -> Iterable[cst.CSTNode]:
 
 
 def _sees(one: cst.CSTNode, other: cst.CSTNode) -> bool:
-    """Whether *one* may notice whether *other* was before it: it names what *other* sets; or it calls
-    something, and *other* does so too, or sets what is not its own alone.
+    """Return whether *one* can depend on *other*, if *other* runs before.
+
+    It can if *one* names a target of *other*.  It also can if *one* calls a function, and *other* calls one,
+    too, or sets an attribute or an item.
     """
     of_other = {target for assigned in matchers.findall(other, _ASSIGNED) for target in _targets(assigned)}
     names = {_code(name) for name in matchers.findall(one, matchers.Name() | matchers.Attribute())}
@@ -66,7 +70,7 @@ def _sees(one: cst.CSTNode, other: cst.CSTNode) -> bool:
 
 
 def _acts(node: cst.CSTNode) -> bool:
-    """Whether it waits, or calls what may do more than give a value."""
+    """Return whether *node* waits, or calls a function that may have effects."""
     calls = [getattr(call, "func", None) for call in matchers.findall(node, matchers.Call())]
     return any(matchers.findall(node, matchers.Yield())) or any(
         not (isinstance(called, cst.Name) and called.value in _PURE) for called in calls
@@ -92,7 +96,7 @@ _ASSIGNED: Final = matchers.AssignTarget() | matchers.AugAssign()
 
 
 def _targets(node: cst.CSTNode) -> list[str]:
-    """What is assigned to."""
+    """Return the targets of an assignment."""
     target = getattr(node, "target")  # noqa: B009 (of either kind)
     parts = target.elements if isinstance(target, cst.Tuple | cst.List) else [target]
     return [_code(getattr(part, "value", part) if isinstance(part, cst.Element) else part) for part in parts]
@@ -103,14 +107,14 @@ def _code(node: cst.CSTNode) -> str:
 
 
 def _moves(node: cst.CSTNode) -> bool:
-    """Whether it is a statement that could stand elsewhere."""
+    """Return whether *node* is a statement that can move."""
     return isinstance(node, cst.SimpleStatementLine) and all(
         isinstance(of, cst.Assign | cst.AugAssign | cst.Expr) and not _is_docstring(of) for of in node.body
     )
 
 
 def _other_name(node: cst.Call) -> Iterable[cst.CSTNode]:
-    """The other end of a queue, the other extreme."""
+    """Call the function for the other end of a queue, or for the other extreme."""
     function = node.func
     name = function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", None)
     if name in _OTHER_NAMES:
@@ -120,7 +124,7 @@ def _other_name(node: cst.Call) -> Iterable[cst.CSTNode]:
 
 
 def _swap_arguments(node: cst.Call) -> Iterable[cst.CSTNode]:
-    """The first two arguments the other way round, where their order means anything."""
+    """Swap the first two arguments of a call if their order matters."""
     if getattr(node.func, "value", None) in ("min", "max"):
         return
     first, second, *rest = [*node.args, None, None]
@@ -130,7 +134,7 @@ def _swap_arguments(node: cst.Call) -> Iterable[cst.CSTNode]:
 
 
 def _negate(node: cst.If | cst.While) -> Iterable[cst.CSTNode]:
-    """The other branch."""
+    """Take the other branch."""
     yield node.with_changes(
         test=cst.UnaryOperation(
             operator=cst.Not(),
@@ -140,7 +144,7 @@ def _negate(node: cst.If | cst.While) -> Iterable[cst.CSTNode]:
 
 
 def _shift_range(node: cst.Comparison) -> Iterable[cst.CSTNode]:
-    """An order the other way round."""
+    """Reverse an order."""
     opposite = {
         cst.LessThan: cst.GreaterThan, cst.GreaterThan: cst.LessThan,
         cst.LessThanEqual: cst.GreaterThanEqual, cst.GreaterThanEqual: cst.LessThanEqual,
@@ -164,7 +168,7 @@ OPERATORS: Final[list[tuple[type, Callable[[Any], Iterable[cst.CSTNode]]]]] = [
 
 
 class _Finder(cst.CSTVisitor):
-    """Collects every node that an operator changes, and what it makes of it."""
+    """A visitor that collects every node that an operator changes, with the changed node."""
 
     def __init__(self) -> None:
         self.found: list[tuple[cst.CSTNode, cst.CSTNode]] = []
@@ -188,7 +192,7 @@ class _Finder(cst.CSTVisitor):
 
 
 _TOLD: Final = {"require", "specified", "measured", "calibrated", "assumed"}
-"""Calls with words for people: of a law, or of where a number comes from."""
+"""Functions with texts for people: on a law, or on the source of a number."""
 
 
 def _is_docstring(node: cst.CSTNode) -> bool:
@@ -196,7 +200,7 @@ def _is_docstring(node: cst.CSTNode) -> bool:
 
 
 def _is_for_types(node: cst.CSTNode) -> bool:
-    """Whether it is ``if TYPE_CHECKING:``, ``__slots__``, a type variable or a Protocol."""
+    """Return whether *node* is ``if TYPE_CHECKING:``, ``__slots__``, a type variable or a Protocol."""
     if isinstance(node, cst.If):
         return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
     if isinstance(node, cst.Assign):
@@ -210,7 +214,7 @@ def _is_for_types(node: cst.CSTNode) -> bool:
 
 
 def count(path: Path) -> int:
-    """How many mutations the file at *path* allows."""
+    """Return the number of mutations of the file at *path*."""
     return len(_found(cst.parse_module(path.read_text())))
 
 
@@ -221,7 +225,7 @@ def _found(module: cst.Module) -> list[tuple[cst.CSTNode, cst.CSTNode]]:
 
 
 def mutants(root: Path, path: Path, numbers: Iterable[int]) -> Iterator[Mutant]:
-    """Those of the file at *path* below *root* that have these *numbers*, in the order of its source."""
+    """Yield the mutants of the file at *path* below *root* that have these *numbers*, in source order."""
     wrapper = MetadataWrapper(cst.parse_module((root / path).read_text()))
     module, positions = wrapper.module, wrapper.resolve(PositionProvider)
     found = _found(module)
@@ -235,7 +239,7 @@ def mutants(root: Path, path: Path, numbers: Iterable[int]) -> Iterator[Mutant]:
 
 
 def _difference(old: list[str], new: list[str]) -> tuple[str, str]:
-    """The first line that differs, in both."""
+    """Return the first line that differs, in both versions."""
     for before, after in zip(old, new, strict=False):
         if before != after:
             return before.strip(), after.strip()

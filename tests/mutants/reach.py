@@ -1,8 +1,9 @@
-"""Which tests reach a line, and how long each takes.
+"""The tests that reach a line, and the time of each test.
 
-Measured once for a state of the tests: the whole suite under coverage, each test a context.  What Numba
-compiles, and what runs at an import, is not seen by it; there, the tests that reach anything of the file
-count as reaching, those of the mirrored folder, the contracts, and the list of all numbers.
+They are measured once for a state of the tests: the complete suite runs under coverage, with a context for
+each test.  Coverage does not see code that Numba compiles or that runs at an import.  Such a line is reached
+by all tests that reach any line of the file.  The tests of the mirrored folder, the contracts, and the tests
+of the catalogue reach such a line, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from coverage import CoverageData
 
 _KEPT: Final = Path(".mutants")
 BUDGET_S: Final = 60.0
-"""How many seconds of tests are run for one mutant at most, the quickest first."""
+"""The most seconds of tests that run for one mutant, the fastest first."""
 
 
 class Reach:
@@ -36,8 +37,9 @@ class Reach:
         self._files = {test.split("::")[0] for test in seconds}
 
     def tests_of(self, path: Path, line: int) -> tuple[list[str], list[str]]:
-        """The ids of the tests that reach *line* of *path*, the quickest first: those of the mirrored folder,
-        and the others.
+        """Return the ids of the tests that reach *line* of *path*, the fastest first.
+
+        The tests of the mirrored folder and the others are two lists.
         """
         lines = self._by_line.get(str(path), {})
         found = lines.get(str(line)) or {*chain.from_iterable(lines.values()), *self._mirrored(path)}
@@ -51,11 +53,11 @@ class Reach:
         return near, far
 
     def seconds(self, tests: Sequence[str]) -> dict[str, float]:
-        """How long each takes, where it was measured."""
+        """Return the time (s) of each of *tests* that was measured."""
         return {test: self._seconds[test] for test in tests if test in self._seconds}
 
     def _unmeasured(self, path: Path) -> list[str]:
-        """Test files in the mirrored folder that are new since."""
+        """Return the test files in the mirrored folder that are newer than the measurement."""
         found = (self._root / "tests" / _mirror(path)).glob("test_*.py")
         names = (str(file.relative_to(self._root)) for file in found)
         return sorted(name for name in names if name not in self._files)
@@ -66,14 +68,15 @@ class Reach:
 
 
 def _mirror(path: Path) -> Path:
-    """The folder of the tests that has the tests of *path*: a variant's parts are tested in its folder."""
+    """Return the folder with the tests of *path*; the parts of a variant are tested in its folder."""
     place = path.relative_to("wbsim")
     return Path(*place.parts[:2]) if place.parts[0] == "models" else place.parent
 
 
 def measured(root: Path, sources: Sequence[str], last: bool) -> Reach:
-    """The reach of the tests below *root* into *sources*; measured where the kept one is of another state, or
-    the *last* one.
+    """Return the reach of the tests below *root* into *sources*.
+
+    It is measured unless a measurement of this state, or with *last* of any state, is kept.
     """
     kept = root / _KEPT / f"reach-{_digest(root, sources)}.json"
     before = sorted((root / _KEPT).glob("reach-*.json"), key=lambda file: file.stat().st_mtime)
@@ -117,7 +120,7 @@ def _measure(root: Path, sources: Sequence[str]) -> dict[str, object]:
 
 
 def _seconds(times: Path) -> dict[str, float]:
-    """Of each test, by its id."""
+    """Return the time (s) of each test, by its id."""
     return {
         f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(case.get("time", 0))
         for case in ElementTree.parse(times).iter("testcase")
