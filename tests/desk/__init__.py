@@ -1,1 +1,1 @@
-"""The machine on the desk: whole runs on its kernel and in the model, side by side."""
+"""The machine on the desk: complete runs on its kernel and in the model, side by side."""

@@ -2,7 +2,7 @@
 
 python -m tests.desk table [WORD ...]: print the kernel's results and the model's errors as a table.
 
-python -m tests.desk own: measure this machine's costs, and print its runs beside the model's.
+python -m tests.desk own: measure this machine's costs, and print its runs next to the model's.
 
 Words choose the rows whose names contain one of them.  ``python -m tests.documents desk`` writes the table of
 all rows into docs/measurements.md.

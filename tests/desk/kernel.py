@@ -1,6 +1,6 @@
 """One row on this machine's kernel: a fresh filesystem on a loop device over tmpfs, the programs, a sync.
 
-Needs root, util-linux, xfsprogs, e2fsprogs, fio and fs_mark.  All that it changes it puts back.
+This needs root, util-linux, xfsprogs, e2fsprogs, fio and fs_mark.  All changed settings are restored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PF_KTHREAD: Final = 0x200000
 
 @contextmanager
 def loop_device() -> Iterator[str]:
-    """A loop device whose file has all of its pages; its name."""
+    """Make a loop device whose file has all of its pages; yield its name."""
     _TMPFS.mkdir(exist_ok=True)
     Path(MOUNT).mkdir(exist_ok=True)
     _run(f"mount -t tmpfs -o size={IMAGE_BYTES + (64 << 20)} desk {_TMPFS}")
@@ -47,7 +47,7 @@ def loop_device() -> Iterator[str]:
 
 @contextmanager
 def limits(row: Row) -> Iterator[None]:
-    """vm.dirty_bytes and vm.dirty_background_bytes of *row*; what was set before comes back."""
+    """Set vm.dirty_bytes and vm.dirty_background_bytes of *row*, and restore the old limits afterwards."""
     names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
     before = {name: (_VM / name).read_text() for name in names}
     most, background = row.dirty_bytes
@@ -62,7 +62,7 @@ def limits(row: Row) -> Iterator[None]:
 
 
 def measure(row: Row, device: str) -> Result:
-    """*row* once, on a fresh filesystem of *device*."""
+    """Run *row* once, on a fresh filesystem of *device*; return its result."""
     with mounted(row.filesystem, device):
         for number in range(1, 9):
             Path(MOUNT, str(number)).mkdir()
@@ -113,13 +113,13 @@ def _watch(row: Row, device: str) -> Result:
 
 
 def rate_of(printed: str) -> float:
-    """The mean of the Files/sec that fs_mark prints."""
+    """Return the mean of the Files/sec that fs_mark *printed*."""
     lines = [line.split() for line in printed.splitlines() if re.match(r"\s+\d+\s+\d+\s+\d+\s+[\d.]+", line)]
     return sum(float(line[3]) for line in lines) / len(lines)
 
 
 def _extents(row: Row) -> float:
-    """The mean over the files of fio and dd; 0 if there are none."""
+    """Return the mean number of extents of the files of fio and dd; 0 without such files."""
     files = [str(path) for path in Path(MOUNT).rglob("*") if path.is_file() and path.stat().st_size > 1 << 20]
     if not files:
         return 0.0
@@ -128,7 +128,7 @@ def _extents(row: Row) -> float:
 
 
 def _kernel_threads() -> dict[int, int]:
-    """How long each ran (ns)."""
+    """Return the processor time of each kernel thread (ns)."""
     found = {}
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
@@ -137,7 +137,7 @@ def _kernel_threads() -> dict[int, int]:
                 if flags & _PF_KTHREAD:
                     found[int(path.name)] = int((path / "schedstat").read_text().split()[0])
             except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended
+                continue  # the thread has ended
     return found
 
 

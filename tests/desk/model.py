@@ -1,4 +1,4 @@
-"""The same row in the model, on the machine of the catalogue."""
+"""One row in the model, on the machine of the catalogue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wbsim.sim.units import S
 
 
 def configuration(row: Row) -> str:
-    """A configuration of *row*."""
+    """Return the configuration of *row*."""
     most, background = row.dirty_bytes
     programs = "\n".join(
         f"programs.p{number} = {json.dumps(command)}" for number, command in enumerate(row.commands)
@@ -34,7 +34,7 @@ sync_after = true
 
 
 def measure(row: Row, seed: int = 1) -> Result:
-    """*row* once."""
+    """Simulate *row* once; return its result."""
     (case,) = parse(configuration(row), row.name).cases
     machine = build(case.scenario, seed)
     lines: dict[str, list[Iteration]] = {name: [] for name in machine.programs}

@@ -1,6 +1,7 @@
-"""This machine beside its model, whose costs `wbsim describe-machine --measure` has just found.
+"""This machine next to its model, with the costs that `wbsim describe-machine --measure` finds.
 
-dd with blocks of 1 MiB and of 4 KiB into the page cache, and fs_mark with empty files, on XFS and on ext4.
+The runs are dd with blocks of 1 MiB and of 4 KiB into the page cache, and fs_mark with empty files.  Each
+runs on XFS and on ext4.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _run(filesystem: str, command: str, device: str) -> Seconds:
 
 
 def _simulated(filesystem: str, command: str, costs: list[str]) -> Seconds:
-    """Return the same of the model."""
+    """Return the times of *command* in the model with these *costs*."""
     text = f"""
 title = "this machine"
 [scenario]

@@ -1,4 +1,4 @@
-"""What a run gives, on the kernel and in the model; and tables of it."""
+"""The results of a run, on the kernel and in the model, and files of results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Final, NamedTuple
 
 MEASURED: Final = Path(__file__).with_name("measured.csv")
 SETTLED: Final = 0.2
-"""A column of a larger spread says little."""
+"""The largest spread of a column that is compared."""
 
 
 class Result(NamedTuple):
-    """``wall_s``: until the last program ended; ``rate``: the mean of fs_mark's files a second; all others
-    after a sync: requests, merges, the mean number of extents of large files, processor time of the programs
-    and of all threads of the kernel.
+    """The result of a run; all fields but ``wall_s`` and ``rate`` are measured after a sync.
+
+    * ``wall_s``: the time until the last program ended.
+    * ``rate``: the mean of fs_mark's files a second.
+    * ``ios``, ``merges``: the requests and the merges.
+    * ``extents``: the mean number of extents of large files.
+    * ``program_s``, ``kernel_s``: the processor time of the programs, and of all threads of the kernel.
     """
 
     wall_s: float
@@ -29,18 +33,18 @@ class Result(NamedTuple):
 
 
 def middle(results: Sequence[Result]) -> Result:
-    """The median of each column."""
+    """Return the median of each column."""
     return Result(*(median(column) for column in zip(*results, strict=True)))
 
 
 def spread(results: Sequence[Result]) -> Result:
-    """(max - min) / median of each column."""
+    """Return (max - min) / median of each column."""
     columns = list(zip(*results, strict=True))
     return Result(*((max(c) - min(c)) / median(c) if median(c) else 0.0 for c in columns))
 
 
 def save(path: Path, results: dict[str, list[Result]]) -> None:
-    """One line for each run."""
+    """Write a line for each run."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["row", *Result._fields])
@@ -49,7 +53,7 @@ def save(path: Path, results: dict[str, list[Result]]) -> None:
 
 
 def load(path: Path) -> dict[str, list[Result]]:
-    """What `save` wrote."""
+    """Read the results that `save` wrote."""
     found: dict[str, list[Result]] = {}
     with path.open(newline="") as file:
         for line in csv.DictReader(file):

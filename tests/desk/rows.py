@@ -1,4 +1,4 @@
-"""What is run on both: which programs, on which filesystem, under which dirty limit."""
+"""The runs on the kernel and in the model: their programs, filesystems and dirty limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMAGE_BYTES: Final = 8 << 30
 
 
 class Row(NamedTuple):
-    """One run: its programs begin together; ``dirty_mib``: vm.dirty_bytes, twice the background's."""
+    """One run: its programs start together; ``dirty_mib``: vm.dirty_bytes, twice the background limit."""
 
     name: str
     filesystem: str
@@ -22,12 +22,12 @@ class Row(NamedTuple):
 
     @property
     def dirty_bytes(self) -> tuple[int, int]:
-        """vm.dirty_bytes and vm.dirty_background_bytes."""
+        """Return vm.dirty_bytes and vm.dirty_background_bytes."""
         return self.dirty_mib * MIB, self.dirty_mib * MIB // 2
 
 
 def key(row: Row) -> str:
-    """Its name among all."""
+    """Return the unique name of *row*."""
     return f"{row.filesystem} {row.dirty_mib}M {row.name}"
 
 
@@ -52,7 +52,7 @@ def _dd(streams: int, mib: int, apart: bool) -> list[str]:
 
 
 def rows() -> Iterator[Row]:
-    """All of them, on XFS and on ext4."""
+    """Yield all rows, on XFS and on ext4."""
     for filesystem in ("xfs", "ext4"):
         for directories in (1, 2, 4, 8):
             yield Row(f"fs_mark 4k x{directories}", filesystem, 32, [_fs_mark(directories, 4096, 16_000)])

@@ -1,4 +1,4 @@
-"""The model against whole runs of the kernel on the machine on the desk, and what the tables are made of."""
+"""The model, compared with complete runs of the kernel on the desk, and the parts of the tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = {key(row): row for row in rows()}
 
 
 def compared(row: Row) -> dict[str, float]:
-    """The error of each column that the kernel repeats."""
+    """Return the error of each column that the kernel repeats."""
     of, scatter, found = middle(KERNEL[key(row)]), spread(KERNEL[key(row)]), model.measure(row)
     return {
         name: m / k - 1
@@ -26,7 +26,7 @@ def compared(row: Row) -> dict[str, float]:
 
 
 def test_every_row_was_measured_five_times() -> None:
-    """And no other is kept."""
+    """The kept results are five runs of each row, and no other."""
     assert KERNEL.keys() == ROWS.keys()
     assert {len(runs) for runs in KERNEL.values()} == {5}
 
@@ -42,10 +42,10 @@ def test_every_row_was_measured_five_times() -> None:
         ("ext4 64M fio randwrite 1x4x64m", ()),
     ],
 )
-def test_a_run_is_the_kernel_s(name: str, but: tuple[str, ...]) -> None:
-    """Within 30 % in each column, none of whose numbers was fitted to a whole run.
+def test_run_is_within_30_percent_of_the_kernel(name: str, but: tuple[str, ...]) -> None:
+    """Each column is within 30 % of the kernel's; no number was fitted to complete runs.
 
-    Merges of XFS's random files are up to 36 % too many: a wake-up takes its waker nothing in the model
+    XFS's random files have up to 36 % too many merges, because in the model a wake-up takes the waker no time
     (docs/measurements.md R).
     """
     errors = compared(ROWS[name])
@@ -54,9 +54,10 @@ def test_a_run_is_the_kernel_s(name: str, but: tuple[str, ...]) -> None:
 
 
 @pytest.mark.long
-def test_several_directories_cost_xfs_its_merges_and_not_ext4() -> None:
-    """They lie in different groups on XFS, whose files alternate in the plug, which looks at its newest
-    request alone; ext4 packs all small files together.
+def test_several_directories_stop_merges_on_xfs_but_not_ext4() -> None:
+    """Directories lie in different groups on XFS, so files of different groups alternate in the plug.
+
+    The plug tries only its newest request.  ext4 packs all small files together.
     """
     for ios in (
         {name: middle(KERNEL[name]).ios for name in ROWS},
@@ -67,8 +68,8 @@ def test_several_directories_cost_xfs_its_merges_and_not_ext4() -> None:
         assert ios["xfs 32M fs_mark 4k x4"] > 20 * ios["ext4 32M fs_mark 4k x4"]
 
 
-def test_results_come_back_as_they_were_saved(tmp_path: Path) -> None:
-    """With their medians and spreads."""
+def test_saved_results_are_loaded_unchanged(tmp_path: Path) -> None:
+    """Loaded results equal the saved ones; medians and spreads are those of each column."""
     runs = {"a": [Result(1, 2, 3, 4, 0, 6, 7), Result(2, 2, 3, 4, 0, 6, 9)], "b": [Result(*range(7))]}
     save(tmp_path / "r.csv", runs)
     assert load(tmp_path / "r.csv") == runs
@@ -76,8 +77,8 @@ def test_results_come_back_as_they_were_saved(tmp_path: Path) -> None:
     assert spread(runs["a"]) == Result(1 / 1.5, 0, 0, 0, 0, 0, 0.25)
 
 
-def test_the_rate_is_the_mean_of_what_fs_mark_prints() -> None:
-    """Of its lines of numbers."""
+def test_rate_of_fs_mark_is_the_mean_of_its_lines() -> None:
+    """Only the lines with numbers count."""
     printed = """
 #	Files info: size 4096 bytes
 
@@ -88,7 +89,7 @@ FSUse%        Count         Size    Files/sec     App Overhead
     assert rate_of(printed) == 23_887.5
 
 
-def test_a_cell_has_the_median_the_scatter_and_the_error() -> None:
-    """The median of 1, 2 and 4 s is 2, half of their scatter 1.5; a model with 2.5 s is 25 % too long."""
+def test_cell_has_the_median_the_scatter_and_the_error() -> None:
+    """The median of 1, 2 and 4 s is 2, and half of their scatter 1.5; a model with 2.5 s is 25 % too slow."""
     assert own._cell((1.0, 4.0, 2.0), 2.5) == "2 ±75 %, model +25 %"
     assert own._cell((0.0, 0.0, 0.1), 2.5) == "0, model 2.5"
