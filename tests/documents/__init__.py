@@ -1,1 +1,1 @@
-"""The numbers, tables and pictures of README: made by one command, and compared with what was committed."""
+"""The numbers, tables and pictures of documents: one command makes them; tests compare the committed ones."""

@@ -1,5 +1,6 @@
-"""``python -m tests.documents [NAME ...]``: make what our documents show anew, all or those names, and write
-it.
+"""``python -m tests.documents [NAME ...]``: make the results in documents again, and write them there.
+
+Names choose the results; without a name all results are made.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tests.documents.places import DATA, DOCUMENTS, ROOT, pictures_in, replaced
 
 
 def write(names: list[str]) -> None:
-    """Run the makers of *names*, and put what they make in its place."""
+    """Run the makers of *names*, and write their results into the documents."""
     for maker in MAKERS:
         if names and not set(names) & set(maker.names):
             continue

@@ -1,7 +1,7 @@
-"""What makes the numbers, tables and pictures of our documents, by the run that they come from.
+"""The makers of the numbers, tables and pictures in documents, each with the run that they come from.
 
-A maker runs something in a directory of its own and returns texts by name: blocks, numbers, and the data of
-pictures (NAME.csv), which it draws there as NAME.png.
+A maker runs commands in a separate directory and returns texts by name.  These are blocks, numbers, and the
+data of pictures (NAME.csv), which the maker draws there as NAME.png.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONFIGS = ROOT / "wbsim" / "experiments" / "configs"
 
 
 class Maker(NamedTuple):
-    """``names`` are what it makes; a ``quick`` one takes less than half a minute."""
+    """A maker of the results ``names``; a ``quick`` one takes less than half a minute."""
 
     make: Callable[[Path], dict[str, str]]
     names: tuple[str, ...]
@@ -36,10 +36,10 @@ class Maker(NamedTuple):
 
 
 def printed(*words: str) -> str:
-    """What a command prints.
+    """Return the output of a command.
 
     Raises:
-        AssertionError: it failed.
+        AssertionError: the command failed.
     """
     out, errors = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(errors):
@@ -49,29 +49,29 @@ def printed(*words: str) -> str:
 
 
 def _dataset(directory: Path, config: str, *options: str) -> pd.DataFrame:
-    """The dataset of a configuration's runs."""
+    """Run a configuration and return its dataset."""
     printed("run", str(CONFIGS / config), "--out", str(directory), *options)
     return pd.read_parquet(directory / "dataset.parquet")
 
 
 def _table(text: str, first: str) -> str:
-    """The lines of *text* from the table whose header begins with *first*, up to what the run itself took."""
+    """Return the lines of *text* from the table header *first* on, without the cost of the run itself."""
     lines = text[text.index(first) :].splitlines()
     return "\n".join(line.rstrip() for line in lines if "s of CPU" not in line).rstrip()
 
 
 def p13(directory: Path) -> dict[str, str]:
-    """The report's table."""
+    """Return the table of P13."""
     return {"p13": _table(printed("reproduce", "P13"), "figure ")}
 
 
 def j09(directory: Path) -> dict[str, str]:
-    """The report's table, and the command above it."""
+    """Return the table of J09, below its command."""
     return {"j09": "$ wbsim reproduce J09\n" + _table(printed("reproduce", "J09"), "figure ")}
 
 
 def explained(directory: Path) -> dict[str, str]:
-    """Why P13's runs took as long as they did."""
+    """Return the bottlenecks of P13's runs, and the time of the flushers for each file."""
     printed("run", str(CONFIGS / "plug.toml"), "--out", str(directory))
     text = printed("explain", str(directory))
     verdicts = [line for line in text.splitlines() if "held back by" in line]
@@ -91,13 +91,13 @@ def explained(directory: Path) -> dict[str, str]:
 
 
 def extents(directory: Path) -> dict[str, str]:
-    """The tables of N10 and W25."""
+    """Return the tables of N10 and W25."""
     table = _table(printed("reproduce", "N10", "W25"), "figure ")
     return {"n10-w25": table[: table.index("\n\n")]}
 
 
 def inodes(_: Path) -> dict[str, str]:
-    """V13's operations, but for ext4's creat, and its syncs, but for those beside fs_mark: they take long."""
+    """Return V13's operations and syncs, without the slow ones: ext4's creat, and syncs next to fs_mark."""
     published = {row.id: row for row in published_rows()}
     cases = [case for case in load(CONFIGS / "inodes.toml").cases if "fs_mark" not in case.variant]
     cases = [case for case in cases if "ext4-create" not in case.variant]
@@ -117,7 +117,7 @@ def inodes(_: Path) -> dict[str, str]:
 
 
 def threads(directory: Path) -> dict[str, str]:
-    """What the plug saves with more and more streams: three replications."""
+    """Return the requests that the plug saves, against the number of streams, with three replications."""
     config = str(CONFIGS / "plug_threads.toml")
     printed("sweep", config, "--replications", "3", "--out", str(directory))
     of = pd.read_parquet(directory / "dataset.parquet")
@@ -138,7 +138,7 @@ def threads(directory: Path) -> dict[str, str]:
 
 
 def advised(directory: Path) -> dict[str, str]:
-    """How many flushers W25's machine wants."""
+    """Return the advised number of flushers for W25's machine."""
     config = str(CONFIGS / "fragmentation.toml")
     text = printed("advise", config, "--variant", "A-pm-p", "--quick", "--out", str(directory))
     table = text[text.index("contexts ") :].splitlines()
@@ -149,14 +149,14 @@ def advised(directory: Path) -> dict[str, str]:
 
 
 def two_disks(directory: Path) -> dict[str, str]:
-    """A program on each of two disks."""
+    """Return the output of a run with a program on each of two disks."""
     text = printed("run", str(CONFIGS / "two_disks.toml"))
     command = "$ wbsim run two_disks.toml\n"
     return {"two-disks": command + text[text.index("Two kinds") :].rstrip()}
 
 
 def extents_streams(directory: Path) -> dict[str, str]:
-    """Extents against the number of streams."""
+    """Return the extents against the number of streams, and draw them."""
     of = _dataset(directory, "extents_streams.toml")
     _draw("extents", directory, "streams.png")
     data = of[["variant", "streams", "extents_per_file", "mean_extent_kib", "file_bandwidth_mb_per_s"]]
@@ -164,7 +164,7 @@ def extents_streams(directory: Path) -> dict[str, str]:
 
 
 def patches(directory: Path) -> dict[str, str]:
-    """V13's patches, each alone and one after another: what each operation takes, and burns."""
+    """Return the wall time and processors of each operation with V13's patches, alone and combined."""
     of = _dataset(directory, "patches.toml")
     columns = of["variant"], of["operation"], of["wall_time_s"], of["system_cpu_time_s"]
     cells = {
@@ -179,7 +179,7 @@ def patches(directory: Path) -> dict[str, str]:
 
 
 def processors(directory: Path) -> dict[str, str]:
-    """Bulkstat's inodes a second against processors, and what they burn."""
+    """Return bulkstat's inodes a second and used processors against processors, and draw them."""
     of = _dataset(directory, "inode_processors.toml")
     _draw("processors", directory, "processors.png")
     data = of[["variant", "processors", "file_rate_per_s", "system_processors", "waiting_processors"]]
@@ -187,7 +187,7 @@ def processors(directory: Path) -> dict[str, str]:
 
 
 def desk(_: Path) -> dict[str, str]:
-    """Return the model's errors against a real kernel, for all workloads that were measured here."""
+    """Return the model's errors against a real kernel, for all workloads measured on the desk."""
     return {"desk": "\n".join(lines(rows()))}
 
 

@@ -1,4 +1,4 @@
-"""Where a document (README, docs/*.md) has something that is made.
+"""The places of made results in a document (README, docs/*.md).
 
 A line ``<!-- made: NAME -->`` stands above an indented block, a table or a picture.  A number in a sentence
 stands between ``<!--NAME-->`` and ``<!--/-->``.  The data of a picture NAME.png are docs/data/NAME.csv.
@@ -22,19 +22,19 @@ _PICTURE: Final = re.compile(r"<!-- made: (?P<name>\w+)\.png -->\n\n!\[")
 
 
 def made_in(text: str) -> dict[str, str]:
-    """What *text* has of each block and number, by name."""
+    """Return the text of each made block and number in *text*, by name."""
     found = {match["name"]: _unindented(match["text"]) for match in _BLOCK.finditer(text)}
     found |= {match["name"]: match["text"].rstrip("\n") for match in _TABLE.finditer(text)}
     return found | {match["name"]: match["text"] for match in _NUMBER.finditer(text)}
 
 
 def pictures_in(text: str) -> list[str]:
-    """The names of the pictures in *text* that are made."""
+    """Return the names of the made pictures in *text*."""
     return [match["name"] for match in _PICTURE.finditer(text)]
 
 
 def replaced(text: str, made: Mapping[str, str]) -> str:
-    """*text* with what was *made* in its places."""
+    """Return *text* with the results *made* in their places."""
 
     def block(match: re.Match[str]) -> str:
         if match["name"] not in made:

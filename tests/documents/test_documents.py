@@ -1,4 +1,4 @@
-"""Our documents show what their commands print today, and lead where they say."""
+"""Documents show the current output of their commands, and their links lead to files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ OTHERS = [maker for maker in MAKERS if not maker.quick]
 
 
 def everything() -> str:
-    """All documents, one behind the other."""
+    """Return the text of all documents."""
     return "\n".join(document.read_text() for document in DOCUMENTS)
 
 
 def check(maker: Maker, directory: Path) -> None:
-    """What *maker* makes is what was committed."""
+    """Assert that the results of *maker* are the committed ones."""
     shown, made = made_in(everything()), maker.make(directory)
     assert set(made) == set(maker.names)
     for name, text in made.items():
@@ -35,28 +35,28 @@ def check(maker: Maker, directory: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("maker", QUICK, ids=lambda maker: maker.names[0])
-def test_what_is_made_quickly_is_what_was_committed(maker: Maker, tmp_path: Path) -> None:
-    """To the digit."""
+def test_quick_makers_give_the_committed_results(maker: Maker, tmp_path: Path) -> None:
+    """The results have the same digits."""
     check(maker, tmp_path)
 
 
 @pytest.mark.fullsize
 @pytest.mark.parametrize("maker", OTHERS, ids=lambda maker: maker.names[0])
-def test_what_is_made_is_what_was_committed(maker: Maker, tmp_path: Path) -> None:
-    """The same at full size."""
+def test_slow_makers_give_the_committed_results(maker: Maker, tmp_path: Path) -> None:
+    """The results at full size have the same digits."""
     check(maker, tmp_path)
 
 
-def test_everything_has_its_place_and_its_maker() -> None:
-    """No block, number or picture that is made lacks a maker, nor the reverse."""
+def test_each_made_result_has_a_place_and_a_maker() -> None:
+    """Each block, number and picture in a document has a maker, and each maker has a place."""
     text, names = everything(), {name for maker in MAKERS for name in maker.names}
     data = {f"{name}.csv" for name in pictures_in(text)} - {"lives.csv"}  # whose data are those of explain
     assert set(made_in(text)) | data == names
     assert all((DATA / name).exists() for name in data)
 
 
-def test_what_is_replaced_is_the_block_and_the_number() -> None:
-    """And nothing else; what nobody made stays."""
+def test_replaced_changes_only_blocks_and_numbers() -> None:
+    """Blocks and numbers with a new result are replaced; all other text stays."""
     text = "a <!--n-->1<!--/--> b <!--m-->2<!--/-->\n\n<!-- made: x -->\n\n    old\n\n    older\n\nrest\n"
     assert made_in(text) == {"n": "1", "m": "2", "x": "old\n\nolder"}
     new = replaced(text, {"n": "7", "x": "new\n\nline"})
@@ -66,8 +66,8 @@ def test_what_is_replaced_is_the_block_and_the_number() -> None:
     assert made_in(new) == {"n": "7", "m": "2", "x": "new\n\nline"}
 
 
-def test_a_table_is_replaced_without_an_indent() -> None:
-    """The lines of a Markdown table stand at the margin; text behind it stays."""
+def test_table_is_replaced_without_an_indent() -> None:
+    """The lines of a Markdown table begin at the margin; the text behind the table stays."""
     text = "<!-- made: t -->\n\n| a |\n|---|\n| 1 |\n\nrest\n\n<!-- made: b -->\n\n    block\n\n"
     assert made_in(text) == {"t": "| a |\n|---|\n| 1 |", "b": "block"}
     new = replaced(text, {"t": "| a |\n|---|\n| 2 |\n| 3 |"})
@@ -76,22 +76,22 @@ def test_a_table_is_replaced_without_an_indent() -> None:
     assert replaced(text, {}) == text
 
 
-def test_readme_is_a_first_page() -> None:
-    """At most 150 lines of at most 100 characters."""
+def test_readme_fits_on_a_page() -> None:
+    """README has at most 150 lines of at most 100 characters."""
     lines = README.read_text().splitlines()
     assert len(lines) <= 150
     assert max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(document: Path) -> None:
-    """Every one to a file of the tree."""
+def test_links_lead_to_existing_files(document: Path) -> None:
+    """Every link of a document leads to a file of the tree."""
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
         assert (document.parent / target).exists(), target
 
 
-def test_the_reference_is_what_the_specs_say() -> None:
-    """`wbsim schema --reference > docs/reference.md`, below its first lines."""
+def test_reference_matches_the_specs() -> None:
+    """docs/reference.md is the output of `wbsim schema --reference`, below its first lines."""
     assert (
         reference().strip()
         == (ROOT / "docs" / "reference.md").read_text().partition("\n\n")[2].partition("\n\n")[2].strip()
@@ -99,12 +99,12 @@ def test_the_reference_is_what_the_specs_say() -> None:
 
 
 LONG = ("plug_threads.toml", "wbsim plot results/threads")
-"""Of README, what takes minutes; its maker runs it at full size."""
+"""Parts of README's commands that take minutes; their makers run them at full size."""
 
 
 @pytest.mark.long
-def test_what_readme_says_to_type_runs(tmp_path: Path) -> None:
-    """Every wbsim line of its blocks, in their order, in a folder of its own; and its Python."""
+def test_commands_and_python_of_readme_run(tmp_path: Path) -> None:
+    """All wbsim lines of README's blocks run in order in an empty folder, and its Python code runs, too."""
     text = README.read_text()
     lines = [line.strip() for line in text.splitlines() if line.startswith("    wbsim ")]
     assert len(lines) >= 5
