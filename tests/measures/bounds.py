@@ -50,7 +50,7 @@ def lowered(bounds: Counts, counts: Counts) -> Counts:
 
 
 def slack(bounds: Counts, counts: Counts) -> int:
-    """Return the sum of what *counts* lie below *bounds*."""
+    """Return the sum of the differences between *bounds* and lower *counts*."""
     return total(bounds) - total(lowered(bounds, counts))
 
 
@@ -62,7 +62,7 @@ def total(bounds: Counts) -> int:
 def breaches(findings: list[Finding], bounds: Counts, root: Path = ROOT) -> list[str]:
     """Return a message for each folder and kind with more *findings* than its bound.
 
-    A message names the findings of that folder, those of the files that were changed last first.
+    A message names the findings of that folder; the findings in the files that were changed last come first.
     """
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:

@@ -1,7 +1,7 @@
 """Counts of the work that report P13 at quick size costs on the interpreted engine, in counts.toml.
 
-The time of a run differs from run to run, its counts do not.  A change that doubles the events or the objects
-of a file is seen here, before a benchmark is run.  For each variant of P13:
+The time of a run differs from run to run, but its counts do not.  A change that doubles the events or the
+objects of a file is found here, before a benchmark runs.  For each variant of P13:
 
 | count | meaning |
 |---|---|
@@ -11,7 +11,7 @@ of a file is seen here, before a benchmark is run.  For each variant of P13:
 | generator starts | generators of `sim` and `models` that begin to run, nested ones included |
 | objects | instances of the classes of `sim` and `models` that the run makes `HOT` times a file or more |
 
-``python -m tests.measures.counts --write`` counts anew and writes counts.toml.  Give the reason for each
+``python -m tests.measures.counts --write`` counts again and writes counts.toml.  Give the reason for each
 changed count in the commit.
 """
 
@@ -39,7 +39,7 @@ Counts = dict[str, dict[str, int]]
 PATH: Final = Path(__file__).parent / "counts.toml"
 ROOT: Final = Path(__file__).parent.parent.parent
 HOT: Final = 0.01
-"""Objects of a class for each file, from which on the class is counted."""
+"""The smallest number of objects for each file for which a class is counted."""
 FILES: Final = "files"
 ENVIRONMENT: Final = {"WBSIM_ENGINE": "light", "PYTHONHASHSEED": "0"}
 _STARTS: Final = "_generator_starts"

@@ -1,7 +1,7 @@
 """The English of the repository, counted by the rules of `tests.measures.english`.
 
 Prose is: docstrings, comments, the names of tests, README, CONTRIBUTING and docs/*.md.  Identifiers, strings
-and code blocks are none.  A finding belongs to the folder of its file, without the folders below it.
+and code blocks are not prose.  A finding belongs to the folder of its file, without the folders below it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFuncti
 
 
 class Finding(NamedTuple):
-    """A breach of a rule at *line* of the file *path*; *text* is what stands there."""
+    """A breach of a rule at *line* of the file *path*; *text* describes it."""
 
     kind: str
     path: str
@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder of the file; a document stands for itself."""
+        """The folder of the file; a document is its own folder."""
         return self.path if self.path.endswith(".md") else str(Path(self.path).parent)
 
     def __str__(self) -> str:
@@ -58,11 +58,11 @@ class Finding(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """The findings of files, and the size of everything that was looked at.
+    """The findings of files, and the sizes of all prose.
 
-    ``docstrings`` counts those of modules, classes, functions and attributes by folder.  ``sentences`` and
-    ``paragraphs`` are those of the guides, ``spoken`` are the sentences of docstrings, ``names`` the words of
-    test names.
+    ``docstrings`` counts the docstrings of modules, classes, functions and attributes by folder.
+    ``sentences`` and ``paragraphs`` have the lengths in the guides, ``spoken`` the lengths of sentences in
+    docstrings, and ``names`` the numbers of words of test names.
     """
 
     findings: list[Finding]

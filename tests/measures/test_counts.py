@@ -1,4 +1,4 @@
-"""Counts of P13 equal the committed ones, and the counter counts what a small module does."""
+"""The counts of P13 equal the committed ones, and the counter is right for a small module."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_generator_counts_once_when_it_begins_to_run(module: ModuleType) -> No
 
 
 def test_each_new_object_counts_once_under_its_own_class(module: ModuleType) -> None:
-    """A derived object is none of its base; tuples and dataclasses count, a class without a body does not."""
+    """An object does not count for its base class; tuples and dataclasses count, empty classes do not."""
     objects: Counter[str] = Counter()
     count_objects([module], objects)
     assert module.Base(3).x == 3
@@ -117,7 +117,7 @@ def test_each_new_object_counts_once_under_its_own_class(module: ModuleType) -> 
 
 
 def test_classes_of_other_modules_are_not_counted(module: ModuleType) -> None:
-    """A name that a module imports counts where its class stands."""
+    """An imported class counts for the module that defines it."""
     other = ModuleType("wbsim.models.other")
     other.Base = module.Base  # type: ignore[attr-defined]
     objects: Counter[str] = Counter()
@@ -144,14 +144,14 @@ NAMES = st.sampled_from([FILES, "events", "models.bio.Bio", "generator starts"])
 
 @given(st.dictionaries(st.sampled_from(["patched", "unpatched"]), st.dictionaries(NAMES, st.integers(1))))
 def test_counts_survive_writing(counts: dict[str, dict[str, int]]) -> None:
-    """The file gives back what was written, and equal counts have no difference."""
+    """Written counts are read back unchanged, and equal counts have no difference."""
     again = tomllib.loads(text_of(counts))
     assert again == counts
     assert not differences(again, counts)
 
 
 def test_a_difference_gives_both_counts_and_their_rates() -> None:
-    """A count that is new or gone is a difference, too."""
+    """A new count and a missing count are differences, too."""
     before = {"base": {FILES: 100, "events": 250, "pushes": 7}}
     now = {"base": {FILES: 100, "events": 251, "models.bio.Bio": 50}}
     assert differences(now, before) == [

@@ -1,4 +1,4 @@
-"""The prose of the repository stays within its bounds, and the findings are those of small worked sources."""
+"""The prose of the repository stays within its bounds, and small sources have the expected findings."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_generated_reference_counts_vague_words_only() -> None:
 
 
 def test_measure_reads_sources_and_documents(tmp_path: Path) -> None:
-    """Every folder counts for itself, documents for themselves; the changelog does not count."""
+    """Every folder and every document counts alone; the changelog does not count."""
     files = {
         "wbsim/sim/a.py": '"""Who."""', "wbsim/models/b/c.py": '"""Of."""\n# told',
         "wbsim/experiments/d.py": "",
@@ -173,7 +173,7 @@ def test_prose_stays_within_its_bounds(today: Prose) -> None:
 
 
 def test_repository_has_docstrings_in_all_layers(today: Prose) -> None:
-    """The check above looks at the sources: at more than a thousand docstrings and a hundred sentences."""
+    """The check above reads the sources: more than a thousand docstrings and a hundred sentences."""
     assert {
         "wbsim/sim",
         "wbsim/models/block",
@@ -258,7 +258,7 @@ def test_lowered_bounds_never_rise(before: bounds.Counts, counts: bounds.Counts)
 
 @given(_COUNTS)
 def test_bounds_survive_writing(counts: bounds.Counts) -> None:
-    """Reading what was written gives the bounds back, but for those of 0."""
+    """Written bounds are read back unchanged, except bounds of 0."""
     written = tomllib.loads(text_of(counts))
     assert written == {
         folder: {kind: most for kind, most in of.items() if most}

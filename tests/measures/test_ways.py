@@ -1,4 +1,4 @@
-"""Ways are counted as their calls and returns go: a worked call tree, and the five ways of today."""
+"""Ways are counted by their calls and returns: a worked call tree, and the five ways of today."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_calls_and_returns_of_generators_are_steps(
 
 
 def test_window_ends_with_the_last_return(modules: Callable[[str], ModuleType], tmp_path: Path) -> None:
-    """Between two calls of leaf everything counts; behind the second nothing does."""
+    """All calls between two calls of leaf count; no call after the second does."""
     leaf, other = modules("wbsim/sim/b/c.py").leaf, modules("wbsim/models/a.py").other
 
     def run() -> None:

@@ -1,7 +1,7 @@
 """The calls and returns of the repository's functions in a part of a run.
 
-A generator that is resumed counts as called, and one that yields as returning.  Left out: code of other
-packages, and code that dataclasses and pydantic make.
+A generator that is resumed counts as called, and a generator that yields as returning.  Left out: code of
+other packages, and code that dataclasses and pydantic make.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Window(NamedTuple):
 
 
 class Way(NamedTuple):
-    """The files of consecutive calls and returns, and what is counted of them."""
+    """The files of consecutive calls and returns, and their counts."""
 
     steps: list[str]
 
@@ -98,7 +98,7 @@ class Recorder:
             self._hidden = frame
 
     def _place(self, code: CodeType) -> Place | None:
-        """Return where *code* stands; None for code that is not the repository's."""
+        """Return the place of *code*; None for code that is not the repository's."""
         if code not in self._places:
             file = Path(code.co_filename).resolve()
             inside = any(file.is_relative_to(self._root / layer) for layer in LAYERS)
@@ -107,7 +107,7 @@ class Recorder:
         return self._places[code]
 
     def way(self) -> Way:
-        """Return what was kept.
+        """Return the recorded way.
 
         Raises:
             LookupError: a function has another name now, or a module was imported within the window.

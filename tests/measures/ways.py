@@ -1,4 +1,4 @@
-"""Five ways through the code: the files and folders that each touches, and how often it changes the file.
+"""Five ways through the code: the files and folders that each touches, and the number of changes of the file.
 
 Each way is a small run on the interpreted engine *light*, in a new process.  ``NUMBA_DISABLE_JIT=1`` lets the
 profile function see what Numba compiles otherwise.  All modules are imported before.
