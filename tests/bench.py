@@ -1,9 +1,11 @@
 """Speed and memory, as ratios in one run: make bench.
 
-Never part of the tests: the machine may be shared.  Prints what a file, a page and a request cost on each
-engine, in turns, and that their results are the same; then how many writes of 4 KiB the block layer passes,
-and what exact merging costs; then time per file at full size against a tenth, and the largest resident set;
-then the same for the pages of W25's large files, from 1 GiB to 120 and 144.
+The bench is no test, because the machine may be shared.  It prints:
+
+* the cost of a run of `wbsim --help`, of a run in a sweep, and of an event of a replay
+* the cost of a file, a page, a write of 4 KiB and a merge on each engine, measured in turns
+* P13: the time per file at full size relative to a tenth, and the largest resident set
+* W25: the time per page of 120 and 144 GiB relative to 1 GiB, and the largest resident set
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ CLI = "wbsim.experiments.cli"
 
 
 def main() -> None:
-    """All measurements, the short ones first."""
+    """Print all measurements, the short ones first."""
     print(f"wbsim --help: {help_s():.2f} s of CPU")
     print(compare(["simpy", "light", *(["compiled"] if COMPILED else [])]))
     print(f"a run in a sweep: {overhead_ms():.2f} ms beyond the run itself, kept in a store")
@@ -41,8 +43,9 @@ def main() -> None:
 
 
 def large_files() -> None:
-    """W25 whole, each case in a process of its own: CPU, memory, and time per page against 1 GiB of the same
-    files.
+    """Print CPU time, memory, and time per page relative to 1 GiB of the same files, for the complete W25.
+
+    Each case runs in a separate process.
     """
     for variant, small in (("A-pm-u", "7 MiB"), ("B-pm-u", "170 MiB")):
         tiny = [f'workload.filesize="{small}"', 'machine.memory.memory="1088 MiB"',
@@ -68,7 +71,7 @@ def _alone(variant: str, overrides: list[str]) -> Outcome:
 
 
 def help_s() -> float:
-    """CPU time of `wbsim --help`."""
+    """Return the CPU time of `wbsim --help` (s)."""
     before = os.times()
     subprocess.run([sys.executable, "-m", CLI, "--help"], stdout=subprocess.DEVNULL, check=True)
     after = os.times()
@@ -76,7 +79,7 @@ def help_s() -> float:
 
 
 def overhead_ms(runs: int = 400) -> float:
-    """Wall time of a run by a warm worker with a store, less that of the same run alone (ms)."""
+    """Return the wall time that a run by a warm worker with a store takes longer than the run alone (ms)."""
     (case,) = load(config_path("question.toml"), ["workload.files=5", "workload.loops=2"]).cases
     jobs = [Job(case, 1, dice) for dice in range(runs)]
     run_case(*jobs[0])
@@ -93,7 +96,7 @@ def overhead_ms(runs: int = 400) -> float:
 
 
 def replay_us() -> float:
-    """CPU time per event of reading the largest committed capture (us)."""
+    """Return the CPU time per event of reading the largest committed capture (us)."""
     capture = open_capture(Path(__file__).parent / "captures" / "fsmark-xfs-ag8.trace.xz")
     before = time.process_time()
     events = sum(1 for _ in capture.events())
@@ -101,7 +104,7 @@ def replay_us() -> float:
 
 
 def full_size() -> None:
-    """P13 whole: CPU, memory, and time per file against the same machine's first tenth of the files."""
+    """Print CPU time, memory, and time per file relative to a tenth of the files, for the complete P13."""
     full = load(config_path("plug.toml")).cases
     tenth = load(config_path("plug.toml"), ["workload.loops=12", 'machine.memory.memory="1638 MiB"',
                                             'machine.memory.kernel_reserve="40 MiB"']).cases  # fmt: skip

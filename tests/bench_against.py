@@ -1,7 +1,7 @@
 """The CPU time of P13 against that of another commit: ``make bench AGAINST=COMMIT``.
 
 Both commits run the compiled engine, each built from its own sources with the same compiler and libraries.
-The tree and the build of the other commit lie in ``.bench/COMMIT``.  A pair is a run of each commit.  The
+The tree and the build of the other commit are in ``.bench/COMMIT``.  A pair is a run of each commit.  The
 order changes from pair to pair, because the speed of the machine drifts.  The ratio of a pair is the CPU time
 of this commit over that of the other; below 1, this commit is faster.
 """
@@ -36,7 +36,7 @@ def this_tree() -> Tree:
 
 
 def tree_of(commit: str) -> Tree:
-    """Return the sources of *commit* with an engine of their own, which the first call builds.
+    """Return the sources of *commit* with their engine, which the first call builds.
 
     Raises:
         SystemExit: git knows no such commit, or the engine cannot be built.

@@ -1,4 +1,4 @@
-"""What the engines cost, in turns: a part of make bench.
+"""The costs of the engines, measured in turns: a part of make bench.
 
 Run as a program, it measures the engine that WBSIM_ENGINE names, and prints one JSON document.
 """
@@ -43,7 +43,7 @@ STREAMS: Final = 8
 
 
 class Cost(NamedTuple):
-    """What was measured: CPU time of one *of* it (us), and a digest of the results."""
+    """A measurement: the CPU time of one item (us), and a digest of the results."""
 
     name: str
     us: float
@@ -51,7 +51,7 @@ class Cost(NamedTuple):
 
 
 def compare(engines: list[str]) -> str:
-    """A table of what each of *engines* takes, and how many times the last of them; in one run, in turns."""
+    """Return a table of the costs of *engines*, and of the ratios of the last two, measured in turns."""
     measured: dict[str, dict[str, list[float]]] = {}
     results: dict[str, str] = {}
     for _ in range(TURNS):
@@ -81,7 +81,7 @@ def _measure(engine: str) -> Iterator[Cost]:
 
 
 def costs() -> Iterator[Cost]:
-    """Everything, on the engine that runs here; what stands alone beside it only where it is no SimPy."""
+    """Yield all costs on the engine that runs here; on SimPy without the parts that run alone."""
     for case in load(config_path("plug.toml"), FILES).cases:
         outcome = run_case(case, 1)
         yield _cost(f"P13 {case.variant}: a file", outcome.cpu_s, outcome.samples[-1].count, outcome)
@@ -105,7 +105,7 @@ def _cost(name: str, cpu_s: float, of: int, results: Any) -> Cost:
 
 
 def _writes(order: str, count: int) -> Cost:
-    """*count* writes of 4 KiB through plug and queue to a PM9A3."""
+    """Measure *count* writes of 4 KiB through plug and queue to a PM9A3."""
     spec = SsdSpec.model_validate(PM9A3)
     layer = BlockLayer(
         era="6.17", pool="tags", nr_requests=1_023, depth=1_023,
@@ -129,7 +129,7 @@ def _writes(order: str, count: int) -> Cost:
 
 
 def _merging(era: str) -> Iterator[Cost]:
-    """A million bios of 4 KiB in eight interleaved streams through one plug of *era*, exactly."""
+    """Measure a million bios of 4 KiB in eight interleaved streams through one plug of *era*."""
     rules, at = PLUG_RULES[era], np.arange(BIOS)
     blocks = ((at % STREAMS << 25) + at // STREAMS).tolist()
     bios = [Bio(block * PAGE_SECTORS, PAGE_SECTORS, queue="sda") for block in blocks]

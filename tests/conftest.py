@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""The settings that all tests share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 from collections.abc import Generator
 from typing import Any, Final
 
-# What stands in the sources is tested, unless told otherwise, and not what was once built of them.
+# Tests run on the sources, not on an old build, unless WBSIM_ENGINE is set.
 os.environ.setdefault("WBSIM_ENGINE", "light")
 
 import pytest
@@ -18,11 +18,11 @@ from hypothesis.internal.conjecture import engine, providers
 
 from wbsim.sim import COMPILED
 
-# Whatever a shell, or nohup, does with the signals of what it runs in the background: tests raise them.
+# Tests raise these signals, which a shell or nohup may ignore for processes in the background.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)
-# Nothing lives in cycles for long; to look for them as often as Python does takes a tenth of the time.
+# Few objects are in reference cycles, and to look for them as often as Python does takes a tenth of the time.
 gc.set_threshold(100_000, 50, 1_000)
 # The first example of a test may wait for Numba, and the machine may be shared: no test is timed.
 settings.register_profile("untimed", deadline=None, report_multiple_bugs=False, print_blob=True)
@@ -32,12 +32,12 @@ settings.register_profile(
     "gate", settings.get_profile("untimed"), derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
-# For `make mutants`, where only counts whether a test fails: the same examples each time, none made smaller.
+# For `make mutants`, which only needs to know whether a test fails: fixed examples and no shrinking.
 settings.register_profile(
     "mutants", settings.get_profile("untimed"), derandomize=True, database=None,
     phases=(Phase.explicit, Phase.generate),
 )  # fmt: skip
-# A failure is told within seconds: a smaller example is looked for so long and no longer (s).
+# The search for a smaller example ends after this time (s), so that a failure is reported soon.
 assert engine.MAX_SHRINKING_SECONDS == 300, "hypothesis has another bound now"
 engine.MAX_SHRINKING_SECONDS = 5
 # Hypothesis also draws constants of the modules that are loaded, so the draws of a test would depend on the
@@ -52,7 +52,7 @@ _STAND_IN: Final = re.compile(r"object expected; got (types\.SimpleNamespace|tes
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, Any, Any]:
-    """Compiled parts take no stand-ins for each other; tests that need one test the source alone."""
+    """Skip a test in which a compiled part refuses a stand-in for another part; it tests the source alone."""
     try:
         return (yield)
     except TypeError as error:

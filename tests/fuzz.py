@@ -1,8 +1,8 @@
 """``make fuzz MINUTES=60``: runs of any scenario, questions about results, and inputs with faults.
 
 Each processor takes one round after another until the time is over: scenarios on the source, scenarios
-compiled, inputs, results.  Each round has examples of its own.  A failure is printed with the command that
-repeats it, and the other rounds continue.
+compiled, inputs, results.  Each round has other examples.  A failure is printed with the command that repeats
+it, and the other rounds continue.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def one_round(number: int, examples: int) -> tuple[str, bool]:
 
 
 def main() -> None:
-    """Run rounds until the time is over, and print how many of each kind failed."""
+    """Run rounds until the time is over, and print the number of failures of each kind."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--examples", type=int, default=100, help="of each test in a round")

@@ -36,23 +36,23 @@ ValueT = TypeVar("ValueT")
 
 
 def attributes_of(thing: object) -> list[str]:
-    """The names of what it holds, whichever build its class is of."""
+    """Return the names of the public attributes of *thing*, whose class may be compiled."""
     return [name for name in dir(thing) if not name.startswith("_") and not callable(getattr(thing, name))]
 
 
 def page_cache() -> PageCache:
-    """That of a memory of 64 MiB."""
+    """Return the page cache of a memory of 64 MiB."""
     memory = MemorySpec(memory=64 * MIB, kernel_reserve=0, inode_slab_bytes=0)
     return PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20))
 
 
 def context(env: Environment) -> WritebackContext:
-    """A writeback context of a memory of 64 MiB; its list lock takes no time to hand on."""
+    """Return a writeback context of a memory of 64 MiB; a hand-off of its list lock takes no time."""
     return WritebackContext("vda", SpinLock(env, "list_lock", HandOff(0, 0)), page_cache())
 
 
 def only(named: Mapping[str, ValueT]) -> ValueT:
-    """The one of its kind: the only disk, mount or program."""
+    """Return the only value of *named*: the only disk, mount or program."""
     (value,) = named.values()
     return value
 
@@ -64,7 +64,7 @@ def one_of_each(
     workload: dict[str, Any],
     **others: Any,
 ) -> dict[str, Any]:
-    """The inputs of a scenario with one disk, one mount at / and one program from the start."""
+    """Return the inputs of a scenario with one disk, one mount at / and one program from the start."""
     (disk,) = machine["disks"]
     return {
         "machine": machine,
@@ -77,7 +77,7 @@ def one_of_each(
 
 
 def change(inputs: dict[str, Any], path: str, value: Any) -> None:
-    """Set the number at dotted *path*, as a configuration with one of each writes it."""
+    """Set the number at the dotted *path*, in the short form for one disk, mount and program."""
     ways = {
         "machine.device": ("machine", "disks", "*", "device"),
         "machine.queue": ("machine", "disks", "*", "queue"),
@@ -104,8 +104,10 @@ FIO = "fio --bs=4k --create_on_open=1 --fallocate=none"
 def loop_config(
     command: str, *, dirty_mib: int, kernel: str = "6.18", filesystem: str = "loop-xfs", more: str = ""
 ) -> str:
-    """A configuration of the machine that was measured, for *command*, with *dirty_mib* MiB of dirty pages
-    and half of it in the background; *more* lines go with the scenario.
+    """Return a configuration of the measured machine that runs *command*.
+
+    The limit is *dirty_mib* MiB and the background threshold half of it.  *more* has further lines of the
+    scenario.
     """
     return f"""\
 title = "on the machine that was measured"
@@ -129,7 +131,7 @@ def small_scenario(
     memory_mib: int = 16,
     changes: dict[str, Any] | None = None,
 ) -> Scenario:
-    """P13's machine with *memory_mib* of memory; *changes* go over the inputs, by dotted path."""
+    """Return P13's scenario with *memory_mib* MiB of memory; *changes* are inputs by dotted path."""
     command = f"fs_mark -D 10000 -S0 -n {files} -s 4096 -L {loops} -k" + "".join(
         f" -d {i}" for i in range(processes)
     )
@@ -148,18 +150,18 @@ def small_scenario(
 def run_small(
     seed: int = 1, primitives: Primitives = LIGHT, signals: Signals | None = None, **kwargs: Any
 ) -> Machine:
-    """Build a small scenario and run it."""
+    """Build a small scenario, run it, and return its machine."""
     machine = build(small_scenario(**kwargs), seed, primitives=primitives, signals=signals)
     machine.run()
     return machine
 
 
 class _Stop(Exception):
-    """It is late enough."""
+    """The time of `run_for` is over."""
 
 
 def run_for(env: Environment, ns: int) -> None:
-    """Let *ns* pass, with all that happens until then; what is to come stays."""
+    """Run *env* for *ns*; later events stay on the agenda."""
 
     def stop() -> None:
         raise _Stop
@@ -170,11 +172,11 @@ def run_for(env: Environment, ns: int) -> None:
 
 
 LAST = 1 << 60
-"""The rank of what comes after everything else at its instant."""
+"""The rank of an event that comes after all others of its instant."""
 
 
 class SlowDevice:
-    """Completes each request *latency_ns* after it came, all at once; keeps what it was given."""
+    """A device that completes each request after *latency_ns*, any number at once, and keeps the requests."""
 
     def __init__(self, env: Environment, latency_ns: int) -> None:
         self._env = env
@@ -194,7 +196,10 @@ class SlowDevice:
 
 
 class BlockLayer:
-    """A request queue over a `SlowDevice`, or another, with round costs; `bios` that completed."""
+    """A request queue over a `SlowDevice` or *device*, with round costs.
+
+    ``ended``: the contexts of the completed bios, which are their start sectors.
+    """
 
     def __init__(
         self, *, era: str = "3.11", latency_ns: int = 10_000, nr_requests: int = 128, depth: int = 128,
@@ -242,11 +247,11 @@ class BlockLayer:
         return BlockThread(self.env.task(name), self._rules, self._signals)
 
     def bio(self, start_sector: int, sectors: int = 8) -> Bio:
-        """A write that reports its end."""
+        """Return a write whose end is recorded in `ended`."""
         return Bio(start_sector, sectors, queue=self.queue, end_io=self.ended.append, context=start_sector)
 
     def run(self, *bodies: Callable[[Thread], Steps]) -> None:
-        """Run each body as a thread of its own, to the end, when nobody has a request any more."""
+        """Run each body in a separate thread to the end, and check that all requests are freed."""
         for body in bodies:
             thread = self.parts.thread("writer")
             self.env.start(thread.task, body(thread))
@@ -256,21 +261,22 @@ class BlockLayer:
         assert self.queue.pool(False).count == self.queue.pool(True).count == 0, "a request was never freed"
 
     def submit(self, thread: Thread, bio: Bio) -> Steps:
-        """submit_bio."""
+        """submit_bio; use: `yield from`."""
         if (rest := thread.submit_bio(bio)) is not None:
             yield from rest
 
     @property
     def sizes(self) -> list[int]:
-        """Sectors of each request the device saw, in order."""
+        """Return the sectors of each request at the device, in order."""
         return [request.sectors for request in self.device.requests]
 
 
 def inodes_of(
     env: Environment, bdi: Any, cache: Any, add_ns: int = 0, changes: Mapping[str, Any] | None = None
 ) -> SuperblockInodes:
-    """Those of one superblock of 3.11, with *changes* of its rules, which take no time but to be added; lines
-    take none, either.
+    """Return the inodes of one superblock of 3.11, with *changes* of its rules.
+
+    Only the addition of an inode takes time, *add_ns*; cache lines take none.
     """
     rules = KERNELS["3.11"].inodes.model_copy(update=dict(changes or {}))
     costs = InodeCosts.model_validate(dict.fromkeys(InodeCosts.model_fields, 0) | {"add_ns": add_ns})

@@ -1,7 +1,6 @@
-"""What may be drawn of everything that a law speaks of: one or two of each, beside the usual values.
+"""The strategies of property tests: kernels, queues, filesystems and scenarios with one or two of each part.
 
-A property test takes its kernels, queues, filesystems and scenarios from here; one that fixes any of them
-says why.  Text is TOML, as a user would write it.
+A property test that fixes one of these says why.  Texts are TOML, like a user's.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ KIB_OF = (4, 8, 12, 64, 300)
 
 
 def kernels() -> st.SearchStrategy[str]:
-    """Any that is named in the catalogue, of all eras."""
+    """Draw any kernel of the catalogue, of all eras."""
     return st.sampled_from(sorted(KERNELS))
 
 
 def filesystems() -> st.SearchStrategy[str]:
-    """XFS or ext4 on a small disk."""
+    """Draw XFS or ext4 on a small disk."""
     return st.sampled_from(["loop-xfs", "loop-ext4"])
 
 
 def step_lengths() -> st.SearchStrategy[StepLengths]:
-    """The usual lengths of steps, or others down to the shortest."""
+    """Draw the usual lengths of steps, or others down to the shortest."""
     return st.builds(StepLengths, calls=st.sampled_from([1, 2, 7, 256]))
 
 
@@ -57,7 +56,7 @@ def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
 
 @st.composite
 def limits(draw: st.DrawFn) -> list[str]:
-    """What may be dirty, and when it is written."""
+    """Draw the limits of dirty memory, and the interval and age of periodic writeback."""
     dirty = draw(st.sampled_from([1, 2, 3, 7, 40]))
     return [
         f'kernel.dirty.dirty_bytes = "{dirty} MiB"',
@@ -69,7 +68,7 @@ def limits(draw: st.DrawFn) -> list[str]:
 
 @st.composite
 def programs(draw: st.DrawFn, mounts: list[str]) -> str:
-    """A command line, in one or two directories of *mounts*."""
+    """Draw a command line, with one or two directories of *mounts*."""
     where = draw(st.lists(st.sampled_from(mounts), min_size=1, max_size=2))
     size, count = draw(st.sampled_from(KIB_OF)), draw(st.integers(1, 30))
     match draw(st.sampled_from(["fs_mark", "fio", "dd", "sync"])):
@@ -89,7 +88,7 @@ def programs(draw: st.DrawFn, mounts: list[str]) -> str:
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> str:
-    """A configuration: one or two of everything, on any kernel, with any flusher that there is for it."""
+    """Draw a configuration with one or two of each part, on any kernel, with any flusher."""
     disks = [f"d{n}" for n in range(draw(st.integers(1, 2)))]
     kernel = draw(kernels())
     lines = [

@@ -1,4 +1,4 @@
-"""Is the architecture intact?  The laws that the folders promise, checked over the syntax tree."""
+"""The laws of the architecture, checked on the syntax trees of all modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def layer_of(path: Path) -> str:
 
 
 def imported(source: str) -> Iterator[str]:
-    """Every module that *source* imports, wherever in it."""
+    """Yield every module that *source* imports, also within functions."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             yield (node.module or "").removeprefix("wbsim.")
@@ -39,19 +39,19 @@ def imported(source: str) -> Iterator[str]:
 
 
 def upward_imports(layer: str, source: str) -> list[str]:
-    """The imports of *source*, a module of *layer*, that point upwards."""
+    """Return the imports of *source*, a module of *layer*, that point upwards."""
     above = LAYERS[LAYERS.index(layer) + 1 :]
     return [name for name in imported(source) if name.split(".")[0] in above]
 
 
 def sibling_imports(folder: str, own: str, source: str) -> list[str]:
-    """The imports of *source*, a part of the variant *own* in *folder*, that name another variant there."""
+    """Return the imports of *source*, a part of variant *own* in *folder*, that name another variant."""
     others = [f"models.{folder}.{kind}" for kind in kinds(folder) if kind != own]
     return [name for name in imported(source) if any(f"{name}.".startswith(f"{other}.") for other in others)]
 
 
 def lost_steps(source: str, generators: set[str]) -> list[str]:
-    """Calls of *generators* in *source* whose result is dropped: a process that never runs."""
+    """Return the calls of *generators* in *source* whose result is dropped: processes that never run."""
     return [
         f"{node.lineno}: {ast.unparse(node.value)}"
         for node in ast.walk(ast.parse(source))
@@ -62,7 +62,7 @@ def lost_steps(source: str, generators: set[str]) -> list[str]:
 
 
 def generators_of(source: str) -> set[str]:
-    """The functions in *source* that do nothing until they are delegated to or yielded."""
+    """Return the functions in *source* that do nothing until a caller yields them or delegates to them."""
     waits = ("Steps", "Generator", "Iterable[Wait]", "Park", "Wait", "int | Park")
     names = set()
     for node in ast.walk(ast.parse(source)):
@@ -79,24 +79,24 @@ def _name(function: ast.expr) -> str:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_point_downwards(path: Path) -> None:
-    """sim <- models <- experiments <- notebooks."""
+    """A layer imports only lower ones: sim <- models <- experiments <- notebooks."""
     layer = layer_of(path)
     assert upward_imports(layer, path.read_text()) == []
 
 
-def test_an_upward_import_is_seen() -> None:
-    """The check above can fail: it sees an import inside a function, too."""
+def test_upward_import_within_a_function_is_found() -> None:
+    """The check above can fail, and it finds imports inside functions, too."""
     assert upward_imports("sim", "def f():\n    from models.block import merge\n") == ["models.block"]
 
 
 def own_kind(folder: str, path: Path) -> str:
-    """Of which variant of *folder* a file is a part, by its place."""
+    """Return the variant of *folder* to which the file at *path* belongs, by its place."""
     return path.relative_to(PACKAGE / "models" / folder).parts[0].removesuffix(".py")
 
 
 @pytest.mark.parametrize("folder", VARIANT_FOLDERS)
-def test_variants_are_strangers(folder: str) -> None:
-    """Variants in one folder never import each other, nor does what they share; a kind is its file's name."""
+def test_variants_do_not_import_each_other(folder: str) -> None:
+    """Variants and their shared modules in one folder import no variant; a kind has the name of its file."""
     for path in (PACKAGE / "models" / folder).rglob("*.py"):
         assert sibling_imports(folder, own_kind(folder, path), path.read_text()) == [], path.name
     places = {path.stem for path in (PACKAGE / "models" / folder).iterdir()}
@@ -114,7 +114,7 @@ def test_only_the_machine_builds_components() -> None:
 
 
 def imports_between(paths: list[Path], layer: str = "models") -> dict[str, set[str]]:
-    """Which folder of *layer* (or file, where it lies loose) imports which."""
+    """Return the imports between the folders of *layer*; a file outside of folders counts as a folder."""
     found: dict[str, set[str]] = {}
     for path in paths:
         place = path.relative_to(FOLDERS[layer]).parts[0].removesuffix(".py")
@@ -124,7 +124,7 @@ def imports_between(paths: list[Path], layer: str = "models") -> dict[str, set[s
 
 
 def cycle_in(graph: dict[str, set[str]]) -> list[str]:
-    """What is left when nodes that nobody needs any more are taken away, one by one."""
+    """Return the nodes that are left after nodes without a remaining need are removed, one by one."""
     left = {node: set(needs) for node, needs in graph.items()}
     while free := [node for node, needs in left.items() if not needs & left.keys()]:
         for node in free:
@@ -133,22 +133,22 @@ def cycle_in(graph: dict[str, set[str]]) -> list[str]:
 
 
 def test_folders_import_each_other_one_way() -> None:
-    """No folder of models needs one that needs it, however far around."""
+    """The imports between the folders of models have no cycle."""
     graph = imports_between([p for p in SOURCES if PACKAGE / "models" in p.parents])
     assert {"interfaces", "block", "filesystems", "machine"} <= graph.keys()
     assert cycle_in(graph) == []
     assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["a", "b", "c"], "the check can fail"
 
 
-def test_rooms_of_experiments_import_each_other_one_way() -> None:
-    """From what a configuration says to who asks: no room needs one that needs it."""
+def test_folders_of_experiments_import_each_other_one_way() -> None:
+    """The imports between the folders of experiments, from config to commands, have no cycle."""
     graph = imports_between([p for p in SOURCES if PACKAGE / "experiments" in p.parents], "experiments")
     assert {"config", "running", "statistics", "sweeps", "why", "commands"} <= graph.keys()
     assert cycle_in(graph) == []
 
 
-def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:
-    """Thirteen files of models are in no folder."""
+def test_only_named_modules_of_models_are_outside_folders() -> None:
+    """Twelve files of models are in no folder, because they are about the complete model."""
     loose = {path.stem for path in (PACKAGE / "models").glob("*.py")} - {"__init__"}
     assert loose == {
         "interfaces", "bio", "release", "parts", "tracepoints", "congestion", "scenario", "time_accounting",
@@ -158,7 +158,7 @@ def test_what_is_about_the_whole_lies_loose_and_nothing_else() -> None:
 
 
 def long_functions(source: str, most: int) -> list[str]:
-    """Functions of more than so many lines."""
+    """Return the functions of more than *most* lines."""
     return [
         f"{node.name}: {node.end_lineno - node.lineno + 1}"
         for node in ast.walk(ast.parse(source))
@@ -167,14 +167,14 @@ def long_functions(source: str, most: int) -> list[str]:
 
 
 def test_functions_stay_short() -> None:
-    """None above fifty lines; and the check can fail."""
+    """No function has more than fifty lines, and the check can fail."""
     for path in SOURCES:
         assert long_functions(path.read_text(), 50) == [], path.name
     assert long_functions("def f():\n" + "    x = 1\n" * 50, 50) == ["f: 51"]
 
 
 def long_signatures(source: str, most: int) -> list[str]:
-    """Functions, constructors apart, with more than so many parameters."""
+    """Return the functions, without constructors, that have more than *most* parameters."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name != "__init__":
@@ -186,14 +186,14 @@ def long_signatures(source: str, most: int) -> list[str]:
 
 
 def test_signatures_stay_short() -> None:
-    """None has more than eight parameters; and the check can fail."""
+    """No function has more than eight parameters, and the check can fail."""
     for path in SOURCES:
         assert long_signatures(path.read_text(), 8) == [], path.name
     assert long_signatures("def f(self, a, b, *, c): pass", 2) == ["f: 3"]
 
 
 def large_classes(source: str, most: int) -> list[str]:
-    """Classes of more than so many methods."""
+    """Return the classes of more than *most* methods."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef):
@@ -204,14 +204,14 @@ def large_classes(source: str, most: int) -> list[str]:
 
 
 def test_classes_stay_small() -> None:
-    """None has more than 25 methods, no placement of a filesystem more than 20; and the check can fail."""
+    """No class has more than 25 methods, no placement more than 20, and the check can fail."""
     for path in SOURCES:
         assert large_classes(path.read_text(), 20 if path.stem == "placement" else 25) == [], path.name
     assert large_classes("class C:\n" + "    def f(self): pass\n" * 3, 2) == ["C: 3"]
 
 
-def test_no_process_is_called_without_being_run() -> None:
-    """A generator called as a statement does nothing, silently: none is."""
+def test_no_generator_is_called_as_a_statement() -> None:
+    """No generator is called as a statement, because such a call does nothing without an error."""
     model = [path for path in SOURCES if layer_of(path) in ("sim", "models")]
     generators = set().union(*(generators_of(path.read_text()) for path in model))
     assert {"submit_bio", "write_pages", "finish_plug", "section", "balance"} <= generators
@@ -219,14 +219,14 @@ def test_no_process_is_called_without_being_run() -> None:
         assert lost_steps(path.read_text(), generators) == [], path.name
 
 
-def test_a_dropped_yield_from_is_seen() -> None:
+def test_dropped_yield_from_is_found() -> None:
     """The check above can fail."""
     source = "def f(self) -> Steps:\n    yield 1\ndef g(x):\n    x.f()\n"
     assert lost_steps(source, generators_of(source)) == ["4: x.f()"]
 
 
-def test_no_stray_dice_and_no_wall_clock_in_the_model() -> None:
-    """Randomness comes from sim.streams, time from the environment."""
+def test_model_imports_no_random_numbers_and_no_wall_clock() -> None:
+    """Random numbers come from sim.streams, and the time from the environment."""
     for path in SOURCES:
         layer = layer_of(path)
         modules = set(imported(path.read_text()))
@@ -249,7 +249,7 @@ def _specs() -> list[tuple[str, Spec]]:
     ("name", "spec"), _specs(), ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_every_number_has_a_source(name: str, spec: Spec) -> None:
-    """No number without an origin and a source; an assumed one has a range that holds it."""
+    """Each number has an origin and a source; an assumed number has a range that contains it."""
     numbers = list(spec.numbers())
     assert numbers
     for number in numbers:
@@ -258,8 +258,8 @@ def test_every_number_has_a_source(name: str, spec: Spec) -> None:
         assert_ranged(number.path, number.value, number.given)
 
 
-def test_the_program_s_numbers_have_sources() -> None:
-    """The same for what the programs themselves cost."""
+def test_costs_of_programs_have_sources() -> None:
+    """Each cost of a program has an origin, and an assumed cost has a range that contains it."""
     for kind in kinds("workloads").values():
         assert kind.spec.costs
         for name, given in kind.spec.costs.items():
@@ -268,6 +268,6 @@ def test_the_program_s_numbers_have_sources() -> None:
 
 
 def assert_ranged(path: str, value: object, given: Given) -> None:
-    """An assumed number lies within its stated range."""
+    """Assert that an assumed number lies within its stated range."""
     if given.origin is Origin.ASSUMED and not isinstance(value, str | bool):
         assert given.low <= value <= given.high, path  # type: ignore[operator]

@@ -24,7 +24,7 @@ def test_unknown_commit_is_reported_before_anything_is_built() -> None:
 
 
 def test_ratio_is_this_commit_over_the_other() -> None:
-    """10 + 20 s against 40 + 20 s: a quarter, the same, and half for both."""
+    """10 and 20 s against 40 and 20 s have the ratios 0.25 and 1, and together 0.5."""
     ours = {"a": {"cpu_s": 10.0}, "b": {"cpu_s": 20.0}}
     theirs = {"a": {"cpu_s": 40.0}, "b": {"cpu_s": 20.0}}
     assert ratios_of(ours, theirs) == {"a": 0.25, "b": 1.0, "both": 0.5}

@@ -1,4 +1,4 @@
-"""Is it decided for each module whether it is compiled?"""
+"""The lists of compiled and interpreted modules in compiled.toml."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_module_is_in_one_list() -> None:
         ({"a.py"}, ["a.py"], ["a.py"], "a.py: stands in both lists"),
     ],
 )
-def test_an_undecided_module_is_named(
+def test_undecided_module_is_named(
     modules: set[str], compiled: list[str], interpreted: list[str], message: str
 ) -> None:
     assert undecided(modules, {"compiled": compiled, "interpreted": interpreted}) == [message]
@@ -52,5 +52,5 @@ def test_an_undecided_module_is_named(
 
 @pytest.mark.parametrize("name", LISTS["compiled"])
 def test_compiled_modules_have_neither_specs_nor_numba(name: str) -> None:
-    """Mypyc would make a class of pydantic's, or a function of Numba's, something else."""
+    """Mypyc would break a class of pydantic or a function of Numba."""
     assert not _NOT_FOR_MYPYC.search((PACKAGE / name).read_text())

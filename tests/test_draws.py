@@ -14,7 +14,7 @@ from tests import fuzz
 
 
 def drawn() -> list[int]:
-    """Return what a test of 200 examples draws."""
+    """Return the numbers that a test of 200 examples draws."""
     found: list[int] = []
 
     @settings(max_examples=200, derandomize=True, database=None)
@@ -41,7 +41,7 @@ def test_draws_do_not_depend_on_the_modules_that_are_loaded(
 
 @pytest.mark.parametrize(("words", "first"), [([], 1_000), (["--first", "7"], 7)])
 def test_each_fuzz_has_new_seeds(words: list[str], first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The seeds go on from the time in seconds, or from where the user says."""
+    """The seeds count up from the time in seconds, or from --first."""
     now, seeds = iter([0.0, 1.0, 2.0, 61.0]), []
     monkeypatch.setattr("time.time", lambda: 1_000.9)
     monkeypatch.setattr("time.monotonic", lambda: next(now))

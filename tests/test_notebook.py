@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom and shows what it says."""
+"""The notebooks run from top to bottom and show their pictures and results."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # jupyter's own deprecations
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.py")), ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path) -> None:
-    """Every cell runs; pictures are drawn, and what is said of captures and merges."""
+def test_notebook_runs(path: Path) -> None:
+    """Every cell runs, a picture is drawn, and the result of the merges is printed."""
     import jupytext
     from nbclient import NotebookClient
 

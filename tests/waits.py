@@ -15,11 +15,11 @@ class Clock(Protocol):
 
     @property
     def now(self) -> int:
-        """The clock (ns)."""
+        """Return the time (ns)."""
 
 
 class Gauge:
-    """A level over time; ``area`` is its integral in level-nanoseconds, exact because time is."""
+    """A level over time; ``area`` is its exact integral (level times ns)."""
 
     __slots__ = ("_area", "_clock", "_since_ns", "level", "peak")
 
@@ -41,7 +41,7 @@ class Gauge:
 
     @property
     def area(self) -> int:
-        """The integral of the level up to now (level times ns)."""
+        """Return the integral of the level up to now (level times ns)."""
         return self._area + self.level * (self._clock.now - self._since_ns)
 
 
@@ -70,11 +70,11 @@ class Waits:
 
     @property
     def unfinished(self) -> int:
-        """The number of requests that have not completed."""
+        """Return the number of requests that have not completed."""
         return sum(gauge.level for gauge in self.made.values())
 
     def check(self, queues: Mapping[str, Queue]) -> None:
-        """Little's law: what is summed over requests is the integral of their number, to the nanosecond."""
+        """Check Little's law: the summed times of requests are the integral of their number, to the ns."""
         assert self.unfinished == 0
         for name, queue in queues.items():
             reads = self.waits_ns[name, "R"]
