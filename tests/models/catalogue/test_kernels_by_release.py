@@ -62,7 +62,7 @@ def test_each_rule_changes_with_its_release(path: str) -> None:
     assert (has(before(since), path), has(since, path)) == (old, new)
 
 
-def test_inode_lru_lock_is_global_then_per_superblock_then_per_node() -> None:
+def test_inode_lru_lock_changes_with_3_1_and_3_12() -> None:
     """mechanisms.md 5.2: inode_lru_lock to 3.0, s_inode_lru_lock from 3.1 on, and list_lru from 3.12 on."""
     found = [has(kernel, "inodes.lru") for kernel in ("3.0", "3.1", "3.11", "3.12")]
     assert found == ["global", "superblock", "superblock", "per_node"]
