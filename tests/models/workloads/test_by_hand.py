@@ -109,7 +109,7 @@ class Stage:
         return self.room < 1_000
 
     def create(
-        self, thread: Any, directory: str, *, lead_ns: int, factor: float, then_ns: int
+        self, thread: Any, directory: str, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
     ) -> Generator[Wait, None, Any]:
         """Create a file for a directory: in the place of the filesystem's `Names.create`."""
         yield lead_ns + int(1_000 * factor) + then_ns
