@@ -21,16 +21,12 @@ _BINS: Final = 80
 
 
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
-    """Return panels over simulated time, with a colour for each variant and point.
-
-    The panels show, from above:
+    """Return panels over simulated time for the first replications; each variant and point has a colour.
 
     * files a second, of each program with several iterations.
     * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
     * the number of flushers, and of threads that the throttle holds.
     * MiB that are dirty or under writeback, with the thresholds.
-
-    Only the first replication is shown.
     """
     from matplotlib.ticker import MaxNLocator
 
