@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser_of_wbsim().parse_args(argv)
         if getattr(arguments, "engine", None) is not None:
             os.environ["WBSIM_ENGINE"] = arguments.engine
-        status = _told(arguments)
+        status = _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _interrupted(arguments, signal.SIGINT)
@@ -105,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _told(arguments: Namespace) -> int:
+def _run(arguments: Namespace) -> int:
     """Run the command; print each problem in one line."""
     try:
         import wbsim.sim  # noqa: F401  chooses the engine

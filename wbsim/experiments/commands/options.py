@@ -12,7 +12,7 @@ from wbsim.experiments.config.printable import printable
 
 if TYPE_CHECKING:
     from wbsim.experiments.running.execute import How
-    from wbsim.experiments.running.progress import Telling
+    from wbsim.experiments.running.progress import Reporting
 
 
 _WIDE: Final = 1_000
@@ -121,8 +121,8 @@ def how_of(arguments: Namespace) -> How:
     if arguments.cluster is not None and arguments.jobs is not None:
         raise bad("--jobs", "is for this machine; leave it out with --cluster")
     refuse_file(arguments.out)
-    telling: Telling = "always" if sys.stderr.isatty() else "long"
-    return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, telling)
+    reporting: Reporting = "always" if sys.stderr.isatty() else "long"
+    return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, reporting)
 
 
 def print_json(document: object) -> None:

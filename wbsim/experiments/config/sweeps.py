@@ -143,8 +143,8 @@ def zipped(lists: Lists) -> Axis:
     """
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
-        message = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        raise ValueError(f"zipped lists have to be equally long: {message}")
+        found = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        raise ValueError(f"zipped lists have to be equally long: {found}")
     rows = zip(*lists.values(), strict=True)
     places = zip(*map(_places, lists.values()), strict=True)
     steps = [

@@ -112,8 +112,8 @@ def _kernel(dump: Dump) -> Iterator[str]:
             notes.append(f"# vm.{name} is 0; that no periodic writeback begins is not modelled")
         elif value not in (None, default):
             keys.append(f'{key} = "{10 * value} ms"')
-    message = ", ".join(keys) or "nothing"
-    yield f"{BEGINS}{release or 'of an unknown release'}: in the configuration, {message}"
+    found = ", ".join(keys) or "nothing"
+    yield f"{BEGINS}{release or 'of an unknown release'}: in the configuration, {found}"
     yield from notes
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from wbsim.experiments.config.problems import BadInput, Problem
 from wbsim.experiments.running.jobs import Executor, Failure, Job, OnJobProgress
 from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.running.progress import Meter, Telling
+from wbsim.experiments.running.progress import Meter, Reporting
 from wbsim.experiments.running.store import Names, Store
 from wbsim.experiments.running.workers import Workers
 from wbsim.sim.invariants import LawBroken
@@ -24,14 +24,14 @@ class How(NamedTuple):
     * ``directory``: the directory for the results; None: results are not kept.
     * ``processes``: the number of worker processes; None: one for each processor.
     * ``cluster``: the address of a dask scheduler, which takes the place of the worker processes.
-    * ``progress``: what is printed on stderr while jobs run (`progress.Telling`).
+    * ``progress``: what is printed on stderr while jobs run (`progress.Reporting`).
     """
 
     seed: int = 1
     directory: Path | None = None
     processes: int | None = None
     cluster: str | None = None
-    progress: Telling = "nothing"
+    progress: Reporting = "nothing"
 
 
 class Ran(NamedTuple):

@@ -13,7 +13,7 @@ _EVERY_S: Final = 0.2
 _WIDTH: Final = 150
 _LONG_S: Final = 60
 _SURE_S: Final = 10
-Telling = Literal["nothing", "long", "always"]
+Reporting = Literal["nothing", "long", "always"]
 """``always``: a line that is rewritten; ``long``: once, after ten seconds, if more than a minute is left."""
 SHORTER: Final = "sooner with less to do: fewer files or bytes, --quick, --replications 1, fewer points"
 
@@ -29,13 +29,13 @@ class Progress(NamedTuple):
 class Meter:
     """Prints the progress of several runs as one line, with an estimate of the time left."""
 
-    def __init__(self, runs: int, telling: Telling) -> None:
+    def __init__(self, runs: int, reporting: Reporting) -> None:
         self._runs = runs
-        self._telling = telling
+        self._reporting = reporting
         self._ended = 0
         self._started = self._shown = time.monotonic()
         self._running: dict[int, Progress] = {}
-        self._told = False
+        self._reported = False
 
     def note(self, place: int, report: Progress) -> None:
         """Take the *report* of the run at *place*."""
@@ -55,23 +55,23 @@ class Meter:
             return
         self._shown = now
         left_s = (now - self._started) * (1 - done) / done
-        if self._telling == "long":
-            self._tell_once(now, left_s)
+        if self._reporting == "long":
+            self._report_once(now, left_s)
             return
         counted = f"{self._ended} of {self._runs} runs, " if self._runs > 1 else ""
         parts = [f"{of.label} {of.simulated_s:.0f} s simulated" for of in self._running.values()]
         line = f"{counted}{100 * done:.0f} %, about {span(left_s)} left: {', '.join(parts)}"
         print(f"\r\x1b[K{line.removesuffix(': ')[:_WIDTH]}", end="", file=sys.stderr, flush=True)
 
-    def _tell_once(self, now: float, left_s: float) -> None:
-        if not self._told and now >= self._started + _SURE_S:
-            self._told = True
+    def _report_once(self, now: float, left_s: float) -> None:
+        if not self._reported and now >= self._started + _SURE_S:
+            self._reported = True
             if left_s > _LONG_S:
                 print(f"wbsim: about {span(left_s)} left; {SHORTER}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Erase the line."""
-        if self._telling == "always":
+        if self._reporting == "always":
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 

@@ -139,7 +139,7 @@ def _rwsem(release: Release) -> dict[str, Given]:
         "rwsem_spin": specified(10_500 if release >= (5, 3, 0) else 0, _RWSEM),
         "rwsem_hand_off": specified(
             4 * MS if release >= (5, 3, 0) else 0,
-            "kernel/locking/rwsem.c: RWSEM_WAIT_TIMEOUT, from 5.3 on [R]; 6.18 measured, M",
+            "kernel/locking/rwsem.c: RWSEM_WAIT_TIMEOUT, from 5.3 on [R]; 6.18 measured, R",
         ),
     }
 

@@ -197,7 +197,7 @@ class IoLessThrottle(Throttle):
         self._jiffy_ns = S // spec.hz
         self._cache = cache
         self._signals = signals
-        self.limit = Limit(spec.hz)
+        self._limit = Limit(spec.hz)
         self._shares = FlexShares(env, cache.wbs)
         self.controls: dict[Wb, Control] = {}
 
@@ -216,7 +216,7 @@ class IoLessThrottle(Throttle):
         self._flushers = flushers
         for wb in wbs:
             share = partial(self._shares.share, wb)
-            self.controls[wb] = Control(wb, self._cache, self.limit, self._spec, share)
+            self.controls[wb] = Control(wb, self._cache, self._limit, self._spec, share)
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
         """See `Throttle`: wb_update_bandwidth."""

@@ -44,7 +44,7 @@ class Ext4Names(Names):
     ) -> None:
         self._sb = sb
         self._journal = journal
-        self.mballoc = mballoc
+        self._mballoc = mballoc
         self._costs = costs
         self._reads = 0
         self._read_ahead: dict[Task, int] = {}
@@ -89,7 +89,7 @@ class Ext4Names(Names):
         inode = Ext4Inode(self._sb, inodes.new(thread.task, 0, number), number, goal)
         directory.names += 1
         if directory.names > len(directory.leaves) * self._names_per_leaf:
-            directory.leaves.append(self.mballoc.find_in(first, 1)[0])
+            directory.leaves.append(self._mballoc.find_in(first, 1)[0])
             self.leaf_blocks += 1
         group = geometry.group_of(inode.number)
         leaf = directory.leaves[int(self._leaf.next() * len(directory.leaves))]
@@ -176,7 +176,7 @@ class Ext4Names(Names):
         as with the hash of a name.  Among equals, the first wins.
         """
         flexes, start = self._flexes, int(self._orlov.integers(len(self._flexes)))
-        blocks = [self.mballoc.free_blocks(flex.number) for flex in flexes]
+        blocks = [self._mballoc.free_blocks(flex.number) for flex in flexes]
         inodes = [flex.free_inodes for flex in flexes]
         in_turn = [flex for flex in (*flexes[start:], *flexes[:start]) if flex.free_inodes]
         if not in_turn:
@@ -190,5 +190,5 @@ class Ext4Names(Names):
         flex = min(roomy or in_turn, key=lambda flex: flex.directories)
         flex.directories += 1
         flex.new_inode()
-        self.mballoc.read_bitmaps(flex.number)
+        self._mballoc.read_bitmaps(flex.number)
         return flex

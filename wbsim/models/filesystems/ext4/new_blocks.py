@@ -36,7 +36,7 @@ class NewBlocks:
         groups: int,
         files: Sequence[PagedFile],
     ) -> None:
-        self.mballoc = mballoc
+        self._mballoc = mballoc
         self._rules = rules
         self._files = files
         self.goals = [0] * (1 if rules.goals == "one" else min(processors, -(-groups // 4)))
@@ -66,7 +66,7 @@ class NewBlocks:
             wanted = int(blocks[start - 1]) + 1
         elif end < len(states) and states[end] & MAPPED:
             wanted = int(blocks[end]) - length
-        if wanted < 0 or not self.mballoc.take_exactly(wanted, length):
+        if wanted < 0 or not self._mballoc.take_exactly(wanted, length):
             wanted, length = self.find(self.goals[at], length)
         self.goals[at] = wanted // GROUP_BLOCKS
         return wanted, length
@@ -95,16 +95,16 @@ class NewBlocks:
         Raises:
             NoSpace: no block is free even then.
         """
-        found = self.mballoc.find(group, length)
+        found = self._mballoc.find(group, length)
         if not found[1]:
             for file in self._files:
                 assert isinstance(file, Ext4File)
                 self.give_up(file)
             for runs in self.locality_groups:
                 for block, count in runs:
-                    self.mballoc.give_back(block, count)
+                    self._mballoc.give_back(block, count)
                 runs.clear()
-            found = self.mballoc.find(group, length)
+            found = self._mballoc.find(group, length)
         if not found[1]:
             raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
         return found
@@ -112,7 +112,7 @@ class NewBlocks:
     def give_up(self, file: Ext4File) -> None:
         """ext4_discard_preallocations: free the blocks that are held for *file*."""
         for block, count in file.give_up_held():
-            self.mballoc.give_back(block, count)
+            self._mballoc.give_back(block, count)
 
 
 def group_in_front(file: Ext4File, page: int, otherwise: int) -> int:
