@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -21,6 +21,9 @@ from wbsim.sim.sync import Mutex
 
 GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
 """Two flex groups of 16 groups of 8 192 inodes."""
+
+TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
+"""The caller takes 5 ns before each file and 20 ns after it; creat(2) takes 1.5 times as long."""
 
 
 class Names:
@@ -66,10 +69,10 @@ class Names:
     def _stop(self, credits_asked: int, blocks: tuple[int, ...]) -> None:
         self.stopped.append((self.env.now, credits_asked, blocks))
 
-    def make(self, directories: int, files: int) -> Task:
+    def make(self, directories: int, files: int, **times: Any) -> Task:
         """Make *directories* directories and, in the last one, *files* files.
 
-        The caller takes 5 ns before each file and 20 ns after it.
+        *times* go to `Names.create`.
         """
         task = self.env.task("writer")
 
@@ -78,17 +81,21 @@ class Names:
             for _ in range(directories):
                 self.directories.append((yield from self.names.mkdir(thread)))
             for _ in range(files):
-                self.made.append(
-                    (
-                        yield from self.names.create(
-                            thread, self.directories[-1], lead_ns=5, factor=1.5, then_ns=20
-                        )
-                    )
-                )
+                self.made.append((yield from self.names.create(thread, self.directories[-1], **times)))
 
         self.env.start(task, body())
         self.env.run()
         return task
+
+
+def test_create_without_times_takes_its_own_time() -> None:
+    """The third file takes 1 007 ns, and the caller takes none."""
+    ends = []
+    for files in (2, 3):
+        of = Names()
+        of.make(1, files)
+        ends.append(of.env.now)
+    assert ends[1] - ends[0] == 1_007
 
 
 def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
@@ -99,7 +106,7 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
     * The first and the fourth name begin a leaf.
     """
     of = Names()
-    of.make(1, 4)
+    of.make(1, 4, **TIMES)
     assert of.read == [1]
     ends = [60_000 + 1_532 * i for i in range(1, 5)]
     first = 16 * 8_192 + 1
@@ -131,7 +138,7 @@ def test_directory_goes_to_the_flex_group_with_the_fewest_directories() -> None:
 
 
 def _flexes(of: Names, directories: int) -> list[int]:
-    of.make(directories, 0)
+    of.make(directories, 0, **TIMES)
     assert of.env.now == 60_000 * directories
     return [directory.flex.number for directory in of.directories]
 
@@ -143,7 +150,7 @@ FEW = Geometry(groups=24, flex_groups=16, descriptor_blocks=1, journal_blocks=1_
 def test_files_go_to_the_next_flex_group_with_inodes() -> None:
     """The directory's own flex group has 256 inodes, of which mkfs uses 11 and the directory one."""
     of = Names(geometry=FEW)
-    of.make(1, 250)
+    of.make(1, 250, **TIMES)
     numbers = [inode.number for inode in of.made]
     assert numbers == [*range(13, 257), *range(257, 263)]
     assert of.made[244].goal_group == 17
@@ -154,7 +161,7 @@ def test_a_file_without_a_free_inode_is_refused() -> None:
     """372 of 384 inodes are left after the first directory; a second directory is refused, too."""
     of = Names(geometry=FEW)
     with pytest.raises(NoSpace, match="every inode of the filesystem is in use"):
-        of.make(1, 373)
+        of.make(1, 373, **TIMES)
     assert len(of.made) == 372
     with pytest.raises(NoSpace, match="every inode"):
-        of.make(1, 0)
+        of.make(1, 0, **TIMES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from tests.harness import inodes_of, page_cache
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
@@ -13,6 +13,9 @@ from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import HandOff, Semaphore, SpinLock
 from wbsim.sim.units import KIB
+
+TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
+"""The caller takes 5 ns before each file and 20 ns after it; creat(2) takes 1.5 times as long."""
 
 
 class Names:
@@ -58,10 +61,10 @@ class Names:
         self.logged.append((self.env.now, size_bytes, self.sectors))
         self.sectors = []
 
-    def make(self, directories: int, files: int) -> Task:
+    def make(self, directories: int, files: int, **times: Any) -> Task:
         """Make *directories* directories and, in the last one, *files* files.
 
-        The caller takes 5 ns before each file and 20 ns after it.
+        *times* go to `Names.create`.
         """
         task = self.env.task("writer")
 
@@ -70,13 +73,21 @@ class Names:
             for _ in range(directories):
                 directory = yield from self.names.mkdir(thread)
             for _ in range(files):
-                self.made.append(
-                    (yield from self.names.create(thread, directory, lead_ns=5, factor=1.5, then_ns=20))
-                )
+                self.made.append((yield from self.names.create(thread, directory, **times)))
 
         self.env.start(task, body())
         self.env.run()
         return task
+
+
+def test_create_without_times_takes_its_own_time() -> None:
+    """The third file takes 1 110 ns, and the caller takes none."""
+    ends = []
+    for files in (2, 3):
+        of = Names()
+        of.make(1, files)
+        ends.append(of.env.now)
+    assert ends[1] - ends[0] == 1_110
 
 
 def test_each_name_takes_its_time_and_its_blocks() -> None:
@@ -90,7 +101,7 @@ def test_each_name_takes_its_time_and_its_blocks() -> None:
     Each name logs the buffer of its inode, which has 32 sectors, and the block for names.
     """
     of = Names()
-    of.make(1, 129)
+    of.make(1, 129, **TIMES)
     first = [60_000 + 50_000 + 1_635 * i for i in range(1, 65)]
     second = [first[-1] + 40_000 + 1_635 * i for i in range(1, 65)]
     assert [when for when, _, _ in of.logged] == [*first, *second, second[-1] + 50_000 + 1_635]
@@ -113,7 +124,7 @@ def test_directories_take_the_groups_in_rotation() -> None:
     """The second directory lies in group 1, and the third in group 0 again; the files lie with them."""
     for directories, group in ((1, 0), (2, 1), (3, 0)):
         of = Names()
-        of.make(directories, 1)
+        of.make(directories, 1, **TIMES)
         assert of.made[0].group is of.groups[group]
         assert of.logged[0][2] == [8 * (1_000 * group + 16), 8 * (1_000 * group + 24)]
 
@@ -130,7 +141,7 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
         yield 150_000 - of.env.now
 
     of.log.full, of.log.wait_for_space = True, wait_for_space
-    of.make(1, 1)
+    of.make(1, 1, **TIMES)
     assert of.logged[0][0] == 150_000 + 1_635
     assert agf.stat.contentions == 1
     assert agf.free
@@ -175,7 +186,7 @@ def test_a_writer_that_waits_for_log_space_has_no_agi() -> None:
         yield 150_000 - of.env.now
 
     of.log.full, of.log.wait_for_space = True, wait_for_space
-    of.make(1, 1)
+    of.make(1, 1, **TIMES)
     assert of.logged[0][0] == 150_000 + 905 + 50_000 + 600 + 10 + 100
 
 
@@ -188,5 +199,5 @@ def test_transaction_with_space_continues_although_the_log_fills() -> None:
 
     of.log.wait_for_space = wait_for_space
     of.env.call_at(60_500, 0, lambda: setattr(of.log, "full", True))
-    of.make(1, 1)
+    of.make(1, 1, **TIMES)
     assert of.logged[0][0] == 60_000 + 905 + 50_000 + 600 + 10 + 100
