@@ -38,7 +38,8 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 def choose(root: Path = _ROOT) -> bool:
     """Return whether the compiled modules run; if so, import them in place of the sources below *root*.
 
-    The sources run if Numba is switched off (NUMBA_DISABLE_JIT).
+    The sources run if Numba is switched off (NUMBA_DISABLE_JIT): rules that both Numba and the libraries
+    compile take no arrays in the libraries.
 
     Raises:
         ImportError: with the name `PACKAGE`: the engine is unknown, needs Numba, was not built, or was made

@@ -25,7 +25,7 @@ from wbsim.sim.param import (
 )
 from wbsim.sim.units import GIB, PAGE_BYTES
 
-_PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.11, 6.17]"}
+_PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.10, 3.11, 6.17]"}
 
 
 def _xfs(
@@ -55,7 +55,7 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
     """Return the rules of *kernel* by its release; between two releases that were read, the earlier holds."""
     release = release_of(kernel)
     rules = _xfs(
-        "fixed" if release < (2, 6, 38) else "size" if release < (3, 11, 0) else "preceding",
+        "fixed" if release < (2, 6, 38) else "size" if release < (3, 9, 0) else "preceding",
         counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != "2.6.34-n10" else "pages",
         whole_calls=release >= (4, 8, 0),
         wraps=release < (4, 20, 0),
@@ -79,7 +79,7 @@ class XfsRules(Spec):
     """The rules of an era's fs/xfs for the place of file pages.
 
     * ``prealloc``: the reservation behind the end of a growing file.  It is constant ("fixed", to 2.6.37), a
-      power of two up to the file's size ("size", to 3.10), or twice the extents in front ("preceding").
+      power of two up to the file's size ("size", to 3.8), or twice the extents in front ("preceding").
     * ``zeroing_converts``: a write that leaves a gap behind the old end converts the delayed extent there at
       once (6.10 and later).
     * ``nr_to_write_counts``: a page walk counts the pages that it writes ("pages"), or its calls while XFS
