@@ -25,7 +25,9 @@ from wbsim.sim.param import (
 )
 from wbsim.sim.units import GIB, PAGE_BYTES
 
-_PREALLOC: Final = {"fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.10, 3.11, 6.17]"}
+_PREALLOC: Final = {
+    "fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.10, 3.11, 6.17]",
+}  # fmt: skip
 
 
 def _xfs(
