@@ -112,6 +112,16 @@ def test_given_keys_override_the_part_that_like_names() -> None:
     assert (inputs["give_up"], inputs["sync_after"]) == ("9 s", False)
 
 
+@pytest.mark.parametrize("key", ["device", "queue"])
+def test_keys_of_an_unnamed_disk_are_refused_if_disks_have_names(key: str) -> None:
+    """The error gives the key of the named disk; such a key was ignored before."""
+    disks = {"a": {"like": "pm9a3"}}
+    mount = {"like": "loop-xfs", "disk": "a"}
+    _, problems = expanded(machine={"like": "loop-vm", "disks": disks, key: {}}, filesystem=mount)
+    message = f"the disks of this machine have names; write machine.disks.a.{key}"
+    assert (f"machine.{key}", message) in problems
+
+
 _PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"
 
 

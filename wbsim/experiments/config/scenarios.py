@@ -6,7 +6,7 @@ A single disk, mount or program needs no name.  Its keys are then below ``machin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
@@ -75,16 +75,24 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     if set(named) - known:  # a user's file lists all disks of its machine
         machine["disks"] = {}
     disks = dict(machine["disks"])
-    names = list(disks)
-    if len(names) == 1:
+    if named or len(disks) != 1:
+        _refuse_keys_of_one_disk(likes, only, [*named, *disks])
+    else:
+        (name,) = disks
         if "device" in only:
             only["device"] = with_like(likes, only["device"], drives)
-        if only or not named:
-            disks[names[0]] = merged(disks[names[0]], only)
+        disks[name] = merged(disks[name], only)
     groups = {name: add_disk(likes, disks, name, named, drives) for name in named}
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
     machine["disks"] = named.like(by_name)
     return machine, {name: disks for name, disks in groups.items() if disks}
+
+
+def _refuse_keys_of_one_disk(likes: Likes, given: Table, names: Sequence[str]) -> None:
+    """Add a problem for each key of *given*, the settings of a machine's only disk, which has no name."""
+    for key in given:
+        what = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"
+        likes.problems.wrong(given, key, what)
 
 
 def _host(machine: Table | None, release: Release) -> Host:
