@@ -1,14 +1,21 @@
 """A discrete-event laboratory of the Linux writeback path.
 
-    import wbsim
+* `load` reads a configuration from a file, and `experiment` from a text.  Both return a `Study`.
+* `Study` has the methods `set`, `variant` and `vary`, which change it, and `run`, which simulates it.
+* `Findings` are the results of a run: frames of pandas, and pictures of matplotlib.
+* `results` reads `Findings` from a directory.
+* `Capture` compares a capture of a real kernel with the model, by the rules in `PLUG_RULES`.
+* `BadInput` is raised if an input or an argument has an error.
 
-    found = wbsim.load("plug.toml").set({"workload.loops": 6}).run(replications=3)
-    found.frame()                       # tidy, with units in the column names
-    found.plot(y=["write_iops", "file_rate"])
-
-`load` and `experiment` return a `Study` (set, variant, vary, run).  A run returns `Findings` (frames and
-pictures).  `Capture` compares a capture of a real kernel with the model.  An error in an input raises
-`BadInput`.
+Example:
+    >>> import wbsim
+    >>> study = wbsim.load("question.toml").set({"workload.loops": 3})
+    >>> study = study.vary({"kernel.like": ["3.11", "6.17"]})
+    >>> found = study.run(replications=2)
+    >>> frame = found.frame()  # a row for each run, with units in the names of the columns
+    >>> len(frame)
+    4
+    >>> found.plot(y=["write_iops", "file_rate"]).savefig("kernels.png")
 """
 
 from __future__ import annotations
@@ -18,19 +25,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from wbsim.experiments.config.problems import BadInput as BadInput
+    from wbsim.experiments.python.capture import PLUG_RULES as PLUG_RULES
     from wbsim.experiments.python.capture import Capture as Capture
     from wbsim.experiments.python.findings import Findings as Findings
     from wbsim.experiments.python.study import Study as Study
     from wbsim.experiments.python.study import experiment as experiment
     from wbsim.experiments.python.study import load as load
     from wbsim.experiments.python.study import results as results
-    from wbsim.models.catalogue.kernels import PLUG_RULES as PLUG_RULES
 
 _HOMES: Final = {
     "BadInput": "wbsim.experiments.config.problems",
     "Capture": "wbsim.experiments.python.capture",
     "Findings": "wbsim.experiments.python.findings",
-    "PLUG_RULES": "wbsim.models.catalogue.kernels",
+    "PLUG_RULES": "wbsim.experiments.python.capture",
     "Study": "wbsim.experiments.python.study",
     "experiment": "wbsim.experiments.python.study",
     "load": "wbsim.experiments.python.study",

@@ -156,7 +156,7 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     """Return the picture of a what-if.
 
     The left panel has the number of requests that each era would have issued.  The right panel has the bytes
-    by request size, for the capture's era and the era that was asked for.
+    by request size, for the capture's era and the era that was asked for.  *eras* contains both.
     """
     from matplotlib.figure import Figure
 
@@ -165,7 +165,7 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     counts, sizes = drawing.subplots(1, 2, width_ratios=(1, 1.15))
     own, asked = conditions.era, conditions.asked or conditions.era
     colours = {own: COLOURS[0], asked: COLOURS[1]} if own != asked else {own: COLOURS[0]}
-    names = [name for name in PLUG_RULES if name in eras]
+    names = sorted(eras, key=[*PLUG_RULES, *eras].index)
     bars = counts.barh(
         names, [eras[name].requests for name in names], color=[colours.get(n, "0.8") for n in names]
     )

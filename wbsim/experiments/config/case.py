@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wbsim.experiments.config.problems import bad, listed
 from wbsim.experiments.config.sweeps import Point
@@ -11,27 +11,62 @@ from wbsim.models.scenario import Scenario
 
 @dataclass(frozen=True)
 class Case:
-    """One case of an experiment: a variant at one point of the sweep; without a sweep the point is empty.
+    """One case of an experiment: a variant at one point of the sweep.
 
-    ``rows``: the ids of the published figures that the case reproduces; ``quick``: the overrides of a shorter
-    run.
+    Attributes:
+        variant: The name of the variant; ``base`` without variants.
+        point: The value of each swept key; empty without a sweep.
+        scenario: The complete configuration of the case: ``scenario.machine``, ``.kernel``, ``.mounts``,
+            ``.programs`` and so on, as ``wbsim show`` prints it.  Times in ns, sizes in bytes.
+        rows: The ids of the published figures that the case reproduces.
+        quick: The changes for a shorter run, each as ``KEY=VALUE``.
+
+    Example:
+        >>> import wbsim
+        >>> (case,) = wbsim.load("question.toml").experiment().cases
+        >>> case
+        Case(variant='base', point={}, rows=(), quick=())
+        >>> case.scenario.machine.processors.count
+        8
     """
 
     variant: str
     point: Point
-    scenario: Scenario
+    scenario: Scenario = field(repr=False)
     rows: tuple[str, ...] = ()
     quick: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """Return a name for tables and files."""
+        """A name for tables and files: the variant and the values of the point.
+
+        Example:
+            >>> import wbsim
+            >>> experiment = wbsim.load("question.toml").vary({"workload.files": [250, 500]}).experiment()
+            >>> experiment.cases[0].label
+            'base-250'
+        """
         return "-".join([self.variant, *map(str, self.point.values())])
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A complete, validated configuration; ``axes`` are the names of the swept keys."""
+    """A complete, validated configuration.
+
+    Attributes:
+        title: The title of the configuration.
+        axes: The names of the swept keys.
+        cases: The cases: each variant at each point of the sweep.
+        replications: The number of runs of each case.
+
+    Example:
+        >>> import wbsim
+        >>> experiment = wbsim.load("plug.toml").experiment()
+        >>> [case.variant for case in experiment.cases]
+        ['unpatched', 'patched']
+        >>> experiment.replications
+        1
+    """
 
     title: str
     axes: tuple[str, ...]
@@ -39,10 +74,21 @@ class Experiment:
     replications: int = 1
 
     def only_case(self, variant: str | None) -> Case:
-        """Return the case whose variant or label is *variant*; None: the only case.
+        """Return one case.
+
+        Args:
+            variant: The variant or the label of the case.  None: the experiment has one case only.
+
+        Returns:
+            The case.
 
         Raises:
             BadInput: no case matches, or several do.
+
+        Example:
+            >>> import wbsim
+            >>> wbsim.load("plug.toml").experiment().only_case("patched").variant
+            'patched'
         """
         cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
         if len(cases) != 1:

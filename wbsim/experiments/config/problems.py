@@ -17,7 +17,22 @@ from wbsim.sim.param import BadValue, Spec, bare
 
 
 class Problem(NamedTuple):
-    """One error in an input, printed as ``place: key: what is wrong; what would be right``."""
+    """One error in an input, printed as ``place: key: what is wrong; what would be right``.
+
+    Attributes:
+        place: The file with the line, the option, or the function.
+        key: The key or the parameter; empty if the error has none.
+        message: The error and its remedy.
+
+    Example:
+        >>> import wbsim
+        >>> try:
+        ...     wbsim.load("question.toml").run(replications=0)
+        ... except wbsim.BadInput as error:
+        ...     (problem,) = error.problems
+        >>> problem.place, problem.key
+        ('run()', 'replications')
+    """
 
     place: str
     key: str
@@ -37,7 +52,21 @@ _MOST_LISTED: Final = 40
 
 
 class BadInput(Exception):
-    """One or more problems of an input."""
+    """An input has one or more errors; the text of the exception has a line for each.
+
+    Attributes:
+        problems: The errors, each with ``place``, ``key`` and ``message``; at most the first fifty, and then
+            a note that there are more.
+
+    Example:
+        >>> import wbsim
+        >>> study = wbsim.load("question.toml").set({"workload.lops": 2})
+        >>> try:
+        ...     study.run()
+        ... except wbsim.BadInput as error:
+        ...     print(error.problems[0].key)
+        workload.lops
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         shown = list(problems[:MOST_SHOWN])

@@ -31,7 +31,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Findings:
-    """The outcomes of runs, as tidy frames (a row for each observation) and as matplotlib figures."""
+    """The results of runs, as tidy frames of pandas and as figures of matplotlib.
+
+    `Study.run` and `wbsim.results` return findings.  Their representation is a table with a row for each
+    case.  A frame is tidy: each row is one observation, and each column has its unit in its name.  Every
+    frame begins with the columns ``variant`` and the swept keys.
+
+    A picture is a ``matplotlib.figure.Figure``: write it with ``.savefig("name.png")``, or show it in a
+    notebook after ``%matplotlib inline``.
+
+    Attributes:
+        title: The title of the experiment.
+        axes: The swept keys.
+        outcomes: The `Outcome` of each run, with the numbers of each program, disk, mount and lock.
+
+    Example:
+        >>> import wbsim
+        >>> found = wbsim.load("question.toml").vary({"workload.files": [100, 200]}).run()
+        >>> found.axes
+        ('workload.files',)
+        >>> len(found.outcomes)
+        2
+    """
 
     title: str
     axes: tuple[str, ...]
@@ -41,17 +62,58 @@ class Findings:
         return f"{self.title}\n{outcome_table(self.outcomes, self.axes)}"
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for each run: ``variant``, the swept keys, ``replication``, ``seed``, and all figures.
+        """Return all figures of all runs.
 
-        The column of a figure has the unit in its name (``write_iops_per_s``, ``wall_time_s`` ...).
+        Returns:
+            A frame with a row for each run.  The columns are ``variant``, the swept keys, ``replication``,
+            ``seed``, and one for each name of ``wbsim list figures``.  The column of a figure has the unit in
+            its name, such as ``write_iops_per_s`` and ``wall_time_s``.  An unknown figure, such as the mean
+            size of no requests, is nan.  A swept quantity is a number in its base unit (ns, bytes, bytes a
+            second).  The values of a key are texts if one of them is not a number.
+
+        Example:
+            >>> import wbsim
+            >>> found = wbsim.load("question.toml").vary({"workload.files": [100, 200]}).run()
+            >>> frame = found.frame()
+            >>> list(frame.columns[:5])
+            ['variant', 'workload.files', 'replication', 'seed', 'wall_time_s']
+            >>> len(frame)
+            2
         """
         return tidy(self.outcomes, self.axes)
 
     def summary(self, figure: str) -> pd.DataFrame:
-        """Return a row for each case: the mean of *figure*, and more columns.
+        """Return the mean of one figure and its 95 % interval, for each case.
 
-        ``low`` and ``high``: its 95 % interval; nan: unknown.  ``steady``: the figure in the steady part of a
-        single run, which begins at ``steady_since_s``.
+        The interval is Student's t over the replications.  A case with a single run has the interval of the
+        batch means of its iterations, which describes the scatter within this run.  MSER-5 (White, 1997)
+        finds the steady part of a run.
+
+        Args:
+            figure: The name of a figure, such as ``"write_iops"``; ``wbsim list figures`` prints all names
+                with their units.
+
+        Returns:
+            A frame with a row for each case.  The columns are ``variant``, the swept keys, and:
+
+            * ``runs``: the number of runs.
+            * the figure, by the name of its column in `frame`: the mean over the runs.
+            * ``low`` and ``high``: the ends of the interval, in the unit of the figure; nan: unknown.
+            * ``steady``: the figure in the steady part of a single run, in its unit.  None: several runs,
+              too few iterations, or a figure that grows with the length of the run.
+            * ``steady_since_s``: the simulated time at which the steady part begins (s).
+
+        Raises:
+            BadInput: *figure* is not the name of a figure.
+
+        Example:
+            >>> import wbsim
+            >>> found = wbsim.load("question.toml").set({"workload.loops": 3}).run(replications=3)
+            >>> summary = found.summary("write_iops")
+            >>> list(summary.columns)[:5]
+            ['variant', 'runs', 'write_iops_per_s', 'low', 'high']
+            >>> bool((summary["low"] < summary["high"]).all())
+            True
         """
         import pandas as pd
 
@@ -69,21 +131,43 @@ class Findings:
         return pd.DataFrame(rows)
 
     def levels(self) -> pd.DataFrame:
-        """Return a row for each sample of each run, with its time ``time_s``.
+        """Return dirty memory, threads and disks over simulated time.
 
-        Levels at this time:
+        A run is sampled every 10 ms of simulated time.  At 512 samples every second one is dropped, and the
+        step doubles.  So a run that is shorter than 10 ms has no row, and a long run has 256 to 512 rows.
 
-        * ``dirty_mib`` and ``writeback_mib``, and the thresholds ``background_mib`` and ``limit_mib``.
-        * ``flushers`` and ``held_writers``: the numbers of flushers, and of threads that the throttle holds.
-        * ``NAME_queued``: the waiting requests of the disk NAME.
+        Returns:
+            A frame with a row for each sample of each run.  The columns are ``variant``, the swept keys,
+            ``replication``, and ``time_s``, the simulated time of the sample (s).
 
-        Counters of the disk NAME from the start of the run to this time:
+            Levels at this time:
 
-        * ``NAME_requests`` and ``NAME_written_mib`` (writes), ``NAME_reads``, and ``NAME_busy_s``.
-        * ``NAME_write_wait_s`` and ``NAME_read_wait_s``: the sums of the waits.
+            * ``dirty_mib`` and ``writeback_mib``: the memory that is dirty, and under writeback (MiB).
+            * ``background_mib`` and ``limit_mib``: the thresholds for the sum of both (MiB).
+            * ``flushers``: the number of flushers.
+            * ``held_writers``: the number of threads of programs that the throttle holds.
+            * ``NAME_queued``: the requests of the disk NAME that wait or are in the driver.
 
-        ``NAME_w_await_ms`` and ``NAME_r_await_ms``: the mean waits of the requests that completed since the
-        previous sample; nan without requests.
+            Counters of the disk NAME from the start of the run to this time:
+
+            * ``NAME_requests`` and ``NAME_reads``: completed write and read requests.
+            * ``NAME_written_mib``: the written amount (MiB).
+            * ``NAME_busy_s``: the time with a request in the queue or the driver (s).
+            * ``NAME_write_wait_s`` and ``NAME_read_wait_s``: the sums of the waits of requests (s).
+
+            Means since the previous sample:
+
+            * ``NAME_w_await_ms`` and ``NAME_r_await_ms``: the wait of a write and of a read request (ms), as
+              iostat has them.  A value is nan if no request completed.
+
+        Example:
+            >>> import wbsim
+            >>> found = wbsim.load("question.toml").run()
+            >>> levels = found.levels()
+            >>> list(levels.columns[:4])
+            ['variant', 'replication', 'time_s', 'dirty_mib']
+            >>> bool((levels["dirty_mib"] + levels["writeback_mib"]).max() <= levels["limit_mib"].max())
+            True
         """
         import pandas as pd
 
@@ -114,7 +198,29 @@ class Findings:
         return pd.concat(frames, ignore_index=True)
 
     def iterations(self) -> pd.DataFrame:
-        """Return a row for each iteration of each program: the cumulative counters at its end."""
+        """Return the progress of each program at the end of each of its iterations.
+
+        An iteration is what the program reports at once, such as one loop of fs_mark.
+
+        Returns:
+            A frame with a row for each iteration of each program of each run.  The columns are ``variant``,
+            the swept keys, ``replication``, ``program``, and:
+
+            * ``end_ns``: the simulated time of the end of the iteration (ns).
+            * ``files_per_sec``: the rate of the iteration, over all processes of the program (1/s).
+            * ``app_overhead_us``: the program's own time in the iteration (us).
+            * ``count``: the files of the program from its start.
+            * ``system_ns``: the program's processor time in the kernel from its start (ns).
+            * ``ios``, ``merges``, ``sectors`` and ``write_wait_ns``: the write requests, the merged bios, the
+              written sectors of 512 bytes and the sum of the waits (ns) of all disks from the run's start.
+            * ``reads`` and ``read_wait_ns``: the read requests and the sum of their waits (ns).
+
+        Example:
+            >>> import wbsim
+            >>> found = wbsim.load("question.toml").set({"workload.loops": 2}).run()
+            >>> list(found.iterations()["count"])  # 4 directories with 500 files in each loop
+            [2000, 4000]
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -122,9 +228,24 @@ class Findings:
         )
 
     def lives(self) -> pd.DataFrame:
-        """Return a row for each thread and cause, with its time ``time_s``.
+        """Return how each thread spent its time.
 
-        ``state`` is user, system, spinning, ready or waiting; ``cause`` is the reason within the state.
+        Returns:
+            A frame with a row for each thread and each cause of each run.  The times of a thread add up to
+            the length of the run.  The columns are ``variant``, the swept keys, ``replication``, and:
+
+            * ``thread``: the name of the thread, such as ``fs_mark/process 1``.
+            * ``state``: user (the program itself), system (in the kernel), spinning (for a lock), ready
+              (waits for a processor) or waiting (sleeps).
+            * ``cause``: the path of the kernel, the lock, or the reason of the sleep; empty for user.
+            * ``time_s``: the simulated time (s).
+
+        Example:
+            >>> import wbsim
+            >>> lives = wbsim.load("question.toml").set({"workload.loops": 2}).run().lives()
+            >>> list(lives.columns)
+            ['variant', 'replication', 'thread', 'state', 'cause', 'time_s']
+            >>> per_state = lives.groupby("state")["time_s"].sum()
         """
         import pandas as pd
 
@@ -139,7 +260,23 @@ class Findings:
         return pd.DataFrame(rows)
 
     def explain(self) -> str:
-        """Return a text with the bottleneck of each run, and with the time of its threads by cause."""
+        """Return a text with the bottleneck of each case, and how its threads spent their time.
+
+        The text is that of ``wbsim explain``; docs/why.md describes it.  The bottleneck is the resource with
+        the highest utilisation.  Only the first replication of each case counts.
+
+        Returns:
+            The text; its tables are in % of the run.
+
+        Raises:
+            BadInput: a result is damaged: it has no times of threads.
+
+        Example:
+            >>> import wbsim
+            >>> text = wbsim.load("question.toml").run().explain()
+            >>> "held back by" in text
+            True
+        """
         return explanation(result_of(self._results()))
 
     def plot(
@@ -149,14 +286,38 @@ class Findings:
         by: str | Sequence[str] | None = None,
         where: Mapping[str, object] | None = None,
     ) -> Figure:
-        """Return a picture with lines of the figures *y* against *x*.
+        """Return a picture with lines of one or several figures against a swept key.
 
-        Bands are 95 % intervals over replications.  Other settings that differ at one point have panels.
+        A point is the mean of the replications.  A band or an error bar is its 95 % interval over the
+        replications; a single run has none.  The figures stand one above the other, each with its unit.  If
+        runs at one point of a line still differ in a key, each value of this key has a panel, up to six.
 
-        * *x*: a setting; None: the first swept key, or else the variant.
-        * *by*: each combination of values of these settings has a line; None: each variant, and settings that
-          differ at one *x*.
-        * *where*: the runs to show, as a value or a list of values for each setting.
+        Args:
+            x: The horizontal axis: a swept key, ``"variant"``, ``"replication"``, ``"seed"``, or the name of
+                a figure.  Default: the first swept key; without a sweep, the variant.
+            y: The name of a figure, or a list of names, such as ``["write_iops", "file_rate"]``.  ``wbsim
+                list figures`` prints all names with their meanings.  The names have no unit: ``"wall_time"``
+                is in s, and the frame calls it ``wall_time_s``.  Default: ``"write_iops"``, the write
+                requests a second.
+            by: A name like those for *x*, or a list of names.  Each combination of their values has a line.
+                Default: each variant has a line, and so has each value of other keys that differ at one *x*.
+            where: The runs to show: a value, or a list of values, for each key.  The keys are the swept keys,
+                ``"variant"``, ``"replication"`` and ``"seed"``.  Example: ``{"variant": "base"}``.  Default:
+                all runs.
+
+        Returns:
+            A figure of matplotlib; ``.savefig("name.png")`` writes it.
+
+        Raises:
+            BadInput: a name is unknown, *y* is empty, or no run has a value of *where*.  Or the picture would
+                have more than six panels side by side.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml").set({"workload.loops": 3})
+            >>> found = study.vary({"kernel.like": ["3.11", "6.17"]}).run(replications=2)
+            >>> found.plot(y=["write_iops", "file_rate"]).savefig("kernels.png")
+            >>> found.plot("replication", "wall_time", by="kernel.like").savefig("runs.png")
         """
         frame, choice = self._chosen("plot()", where)
         x = x if x is not None else self.axes[0] if self.axes else "variant"
@@ -171,7 +332,34 @@ class Findings:
     def heat_map(
         self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, object] | None = None
     ) -> Figure:
-        """Return maps of *figure* over the settings *x* and *y*; *where* chooses the runs, as in `plot`."""
+        """Return a picture with a map of one figure over two swept keys.
+
+        A cell has the mean of its runs as a number and as a colour.  A cell without a run is blank.  Each
+        variant has a map, and so has each value of another key that differs between runs of one cell, up to
+        six maps.
+
+        Args:
+            x: The horizontal axis: a swept key, ``"variant"``, ``"replication"``, ``"seed"``, or the name of
+                a figure.
+            y: The vertical axis: another such name.
+            figure: The name of the figure; ``wbsim list figures`` prints all names with their units.
+                Default: ``"write_iops"``, the write requests a second.
+            where: The runs to show: a value, or a list of values, for each key, as in `plot`.  Default: all
+                runs.
+
+        Returns:
+            A figure of matplotlib; ``.savefig("name.png")`` writes it.
+
+        Raises:
+            BadInput: a name is unknown, *x* and *y* are equal, or no run has a value of *where*.  Or the
+                picture would have more than six maps.
+
+        Example:
+            >>> import wbsim
+            >>> sweep = {"workload.files": [100, 200], "kernel.like": ["3.11", "6.17"]}
+            >>> found = wbsim.load("question.toml").vary(sweep).run()
+            >>> found.heat_map("workload.files", "kernel.like", "file_rate").savefig("map.png")
+        """
         frame, choice = self._chosen("heat_map()", where)
         for name in (x, y):
             known("heat_map()", name, map(str, frame))
@@ -180,14 +368,50 @@ class Findings:
         return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), narrowed(self.title, choice))
 
     def over_time(self) -> Figure:
-        """Return a picture of files, requests and bytes a second, and dirty memory, over simulated time."""
+        """Return a picture of each case over simulated time (s).
+
+        Each case has a colour.  Only the first replication is drawn.  The panels, from top to bottom:
+
+        * files a second, if a program has several iterations
+        * for each disk: write requests a second, MB a second, w_await (ms), r_await (ms) if a disk reads, and
+          the utilisation (% busy)
+        * the number of flushers, and of writers that the throttle holds
+        * memory that is dirty or under writeback, with the thresholds (MiB)
+
+        Returns:
+            A figure of matplotlib; ``.savefig("name.png")`` writes it.
+
+        Raises:
+            BadInput: every run is shorter than 10 ms of simulated time, the time of the first sample.
+
+        Example:
+            >>> import wbsim
+            >>> found = wbsim.load("question.toml").run()
+            >>> found.over_time().savefig("time.png")
+        """
         seen = [of for of in self.outcomes if of.levels["time_ns"]]
         if not seen:
             raise bad("over_time()", "no run lasted until its levels were looked at once; make more files")
         return over_time(self.title, seen)
 
     def where_time_goes(self) -> Figure:
-        """Return a picture of the time of the threads by cause, as bars."""
+        """Return a picture of how the threads of each case spent their time, in % of the run.
+
+        Each kind of thread has a bar, which is divided by cause.  Work has warm colours and waiting has cold
+        colours; spinning is red, and idle time is white.  docs/why.md explains the causes.  Only the first
+        replication of each case is drawn.
+
+        Returns:
+            A figure of matplotlib; ``.savefig("name.png")`` writes it.
+
+        Raises:
+            BadInput: a result is damaged: it has no times of threads.
+
+        Example:
+            >>> import wbsim
+            >>> found = wbsim.load("question.toml").run()
+            >>> found.where_time_goes().savefig("threads.png")
+        """
         return thread_times_picture(result_of(self._results()))
 
     def _results(self) -> Results:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -24,17 +24,32 @@ from wbsim.experiments.running.store import refuse_file
 from wbsim.experiments.sweeps.run import precision_of, run_experiment
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Directory = Annotated[str, Field(min_length=1)] | Path
+_LONGEST_SHOWN: Final = 60
+"""A representation has at most this many characters of each value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
-    """An experiment with changes; it runs only by `run`.
+    """An experiment that has not run yet: a configuration and its changes.
 
-    * ``source``: the path or the text of its configuration.
-    * ``changes``: overrides, in the form of ``--set``.
-    * ``only``: the one variant to run; None: all variants.
-    * ``lists``: the swept values, in the form of ``wbsim sweep --set``; ``together`` and ``samples``: see
-      `vary`.
+    `wbsim.load` and `wbsim.experiment` return a study.  A study never changes: `set`, `variant` and `vary`
+    return another study.  Only `run` simulates.
+
+    Attributes:
+        source: The configuration: its path, or its text.
+        changes: The changes of `set`, each as ``KEY=VALUE``.
+        only: The only variant that runs.  None: all variants.
+        lists: The swept values of `vary`, each as ``KEY=VALUES``.
+        together: Whether the lists are combined value by value; see `vary`.
+        samples: The number of points of a Latin hypercube; see `vary`.  None: no hypercube.
+
+    Example:
+        >>> import wbsim
+        >>> study = wbsim.load("question.toml")
+        >>> study.set({"workload.loops": 2}).vary({"kernel.like": ["3.11", "6.17"]})
+        Study('question.toml', changes=('workload.loops=2',), lists=('kernel.like="3.11","6.17"',))
     """
 
     source: Path | str
@@ -44,40 +59,126 @@ class Study:
     together: bool = False
     samples: int | None = None
 
+    def __repr__(self) -> str:
+        """Return the source and all fields that differ from their defaults, cut where they are long."""
+        source = self.source.name if isinstance(self.source, Path) else self.source
+        others = ((of.name, getattr(self, of.name), of.default) for of in fields(self)[1:])
+        shown = [f"{name}={_cut(value)}" for name, value, default in others if value != default]
+        return f"Study({', '.join([_cut(source), *shown])})"
+
     @checked
     def set(self, changes: Mapping[str, object]) -> Study:
-        """Return this study with other values of the keys of *changes*.
+        """Return a copy of this study with other values of some keys.
 
-        A value is a number, a text, a quantity (``"4 GiB"``) or a factor (``"x2"``).
+        A later change of a key replaces an earlier one.  `run` and `experiment` report unknown keys and wrong
+        values.
+
+        Args:
+            changes: The new value of each key, such as ``{"workload.loops": 6}``.  docs/reference.md lists
+                the keys.  A value is a number, a bool, a text, a list or a mapping.  A time, a size and a
+                rate are texts with a unit: ``"2 ms"``, ``"4 GiB"``, ``"500 MB/s"``.  A factor is a text:
+                ``"x2"`` doubles the value of the configuration.
+
+        Returns:
+            The changed study.
+
+        Raises:
+            BadInput: *changes* is not a mapping, or contains a number of more than 64 bits.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml")
+            >>> larger = study.set({"machine.memory.memory": "256 MiB", "machine.device.speed": "x2"})
+            >>> larger.experiment().cases[0].scenario.machine.memory.memory == 256 * 2**20
+            True
         """
         more = tuple(f"{key}={_toml(value)}" for key, value in changes.items())
         return replace(self, changes=(*self.changes, *more))
 
     @checked
     def variant(self, name: str) -> Study:
-        """Return this study with only the variant *name*."""
+        """Return a copy of this study that runs one variant only.
+
+        `run` and `experiment` report an unknown variant.
+
+        Args:
+            name: The name of the variant: the NAME of a table ``[variants.NAME]`` of the configuration.  A
+                configuration without such tables has the variant ``base`` only.
+
+        Returns:
+            The changed study.
+
+        Raises:
+            BadInput: *name* is not a text.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("plug.toml")
+            >>> [case.variant for case in study.experiment().cases]
+            ['unpatched', 'patched']
+            >>> [case.variant for case in study.variant("patched").experiment().cases]
+            ['patched']
+        """
         return replace(self, only=name)
 
     @checked
     def vary(
         self, values: Mapping[str, object], *, together: bool = False, samples: Count | None = None
     ) -> Study:
-        """Return this study with a sweep over *values*, which has a list of values for each key.
+        """Return a copy of this study that runs at several values of some keys.
 
-        By default, the sweep has every combination of the values.
+        Each variant runs at each point of the sweep.  By default, the points are all combinations of the
+        values.  After several calls, the keys of all calls are swept, with the *together* and the *samples*
+        of the last call.  `run` and `experiment` report unknown keys and wrong values.
 
-        * *together*: the sweep combines the first values of all keys, then the second values, and so on.
-        * *samples*: the sweep has this many points of a Latin hypercube, between the two ends of each key.
+        Args:
+            values: A list of values for each key, in the forms that `set` describes.
+            together: True: the first point has the first value of each key, the second point the second
+                value, and so on.  The lists must have equal lengths.  Default: False.
+            samples: The number of points, 1 to 10 000, of a Latin hypercube (``scipy.stats.qmc``, with a
+                fixed seed).  Each key of *values* then has two values: its smallest and its largest.
+                Default: None, no hypercube.
+
+        Returns:
+            The changed study.
+
+        Raises:
+            BadInput: a value of *values* is not a list, or *samples* is out of range.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml")
+            >>> grid = study.vary({"workload.files": [250, 500], "kernel.like": ["3.11", "5.15", "6.17"]})
+            >>> len(grid.experiment().cases)
+            6
+            >>> pairs = study.vary({"workload.files": [250, 500], "workload.loops": [8, 4]}, together=True)
+            >>> [case.point for case in pairs.experiment().cases]
+            [{'workload.files': 250, 'workload.loops': 8}, {'workload.files': 500, 'workload.loops': 4}]
+            >>> ends = {"machine.memory.memory": ["64 MiB", "256 MiB"], "workload.files": [100, 500]}
+            >>> len(study.vary(ends, samples=20).experiment().cases)
+            20
         """
         join = ".." if samples is not None else ","
         lists = tuple(f"{key}={join.join(map(_toml, listed(key, of)))}" for key, of in values.items())
         return replace(self, lists=(*self.lists, *lists), together=together, samples=samples)
 
     def experiment(self) -> Experiment:
-        """Return the experiment with its validated cases.
+        """Return the cases that `run` would simulate, without simulating them.
+
+        Returns:
+            The validated `Experiment`, with a case for each variant at each point of the sweep.
 
         Raises:
-            BadInput: the configuration has errors; all are given, with place and remedy.
+            BadInput: the configuration or a change has errors; the message lists the errors, each with its
+                place and its remedy.
+
+        Example:
+            >>> import wbsim
+            >>> experiment = wbsim.load("question.toml").vary({"workload.files": [250, 500]}).experiment()
+            >>> experiment.axes
+            ('workload.files',)
+            >>> [case.label for case in experiment.cases]
+            ['base-250', 'base-500']
         """
         asked = Asked(self.lists, self.together, self.samples)
         if isinstance(self.source, Path):
@@ -90,25 +191,48 @@ class Study:
         *,
         replications: Count | None = None,
         until_ci: str | None = None,
-        seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 1,
-        out: Annotated[str, Field(min_length=1)] | Path | None = None,
+        seed: Seed = 1,
+        out: Directory | None = None,
         jobs: Count | None = None,
         cluster: str | None = None,
         progress: bool | None = None,
     ) -> Findings:
-        """Simulate every case, and return the results.
+        """Simulate all cases and return the results.
 
-        * *replications*: the runs of each case, each with other random numbers; None: as the configuration
-          says.
-        * *until_ci*: add replications until a figure has this precision (``"write_iops=2%"``).
-        * *seed*: the seed of the random numbers.
-        * *out*: the directory for the results; results that exist in this directory are not simulated again.
-        * *jobs*: the number of worker processes; None: one for each processor.
-        * *cluster*: the address of a dask scheduler, which takes the place of the worker processes.
-        * *progress*: whether to print a line of progress on stderr; None: only in terminals and notebooks.
+        Equal arguments give equal results on any machine.  Replication r has the same random numbers in all
+        cases, so the differences between cases are more precise than the cases themselves.
+
+        Args:
+            replications: The number of runs of each case, 1 to 100 000, each with other random numbers.
+                Default: the ``replications`` of the configuration, or else 1.
+            until_ci: A figure and a precision, such as ``"write_iops=2%"``.  A case starts with five
+                replications or more.  It gets more, up to 200, until half of the 95 % interval of the figure
+                is at most this share of its mean.  ``wbsim list figures`` prints the figures.  Default: no
+                precision.
+            seed: The seed of the random numbers, 0 to 2**63 - 1.  Default: 1.
+            out: The directory for the results, which `wbsim.results` reads.  Runs whose results are in the
+                directory are not simulated again.  Default: results are not written.
+            jobs: The number of worker processes, 1 to 100 000.  Default: one for each processor.
+            cluster: The address of a dask scheduler, such as ``"tcp://host:8786"``, which takes the place of
+                the worker processes.  Default: no cluster.
+            progress: Whether to print a line of progress on stderr.  Default: only in terminals and
+                notebooks.
+
+        Returns:
+            The results of all runs.
 
         Raises:
-            BadInput: the configuration or an argument has errors, or a run cannot end.
+            BadInput: the configuration or an argument has errors, *out* cannot be written, or a run cannot
+                end.
+            LawBroken: a run broke a law of the model, which is a fault of wbsim.
+            RuntimeError: a run met another fault of wbsim.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml").set({"workload.loops": 2})
+            >>> found = study.run(replications=2, out="out")
+            >>> len(found.frame())
+            2
         """
         shown = progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
         precision = precision_of(until_ci) if until_ci is not None else None
@@ -118,6 +242,12 @@ class Study:
         how = How(seed, directory, jobs, cluster, "always" if shown else "nothing")
         ran = run_experiment(experiment, how, replications, precision)
         return Findings(experiment.title, experiment.axes, tuple(ran.all_outcomes()))
+
+
+def _cut(value: object) -> str:
+    """Return the representation of *value*, cut after `_LONGEST_SHOWN` characters."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _toml(value: object) -> str:
@@ -136,12 +266,22 @@ def _toml(value: object) -> str:
 
 @checked
 def load(source: str | Path) -> Study:
-    """Return the study of the configuration *source*.
+    """Read the configuration of an experiment from a file.
 
-    *source*: the path of a file, or the name of a configuration that comes with wbsim (``"plug.toml"``).
+    Args:
+        source: The path of a TOML file.  Or the name of a configuration that comes with wbsim, in
+            wbsim/experiments/configs: ``"question.toml"``, ``"plug.toml"``, ``"streams.toml"`` and others.
+
+    Returns:
+        The study of the configuration; it has not run yet.
 
     Raises:
-        BadInput: there is no such configuration, or the configuration has errors.
+        BadInput: the file does not exist, or the configuration has errors.
+
+    Example:
+        >>> import wbsim
+        >>> study = wbsim.load("question.toml")
+        >>> found = study.set({"workload.loops": 2}).run()
     """
     path = Path(source)
     if not is_there(path) and is_there(config_path(path.name)):
@@ -153,10 +293,29 @@ def load(source: str | Path) -> Study:
 
 @checked
 def experiment(text: str) -> Study:
-    """Return the study of a configuration's *text* (TOML).
+    """Read the configuration of an experiment from a text.
+
+    Args:
+        text: The configuration, in TOML.  docs/configurations.md describes its keys.
+
+    Returns:
+        The study of the configuration; it has not run yet.
 
     Raises:
         BadInput: the configuration has errors.
+
+    Example:
+        >>> import wbsim
+        >>> study = wbsim.experiment('''
+        ... title = "two writers of small files"
+        ... [scenario]
+        ... machine.like = "p13-vm"
+        ... kernel.like = "6.17"
+        ... filesystem.like = "p13-xfs"
+        ... workload.command = "fs_mark -S0 -n 200 -s 4096 -L 3 -d a -d b"
+        ... ''')
+        >>> study.experiment().title
+        'two writers of small files'
     """
     study = Study(text)
     study.experiment()
@@ -165,10 +324,23 @@ def experiment(text: str) -> Study:
 
 @checked
 def results(directory: str | Path) -> Findings:
-    """Return the results that a command, or `Study.run`, has written to *directory*.
+    """Read results from a directory.
+
+    Args:
+        directory: The directory that ``wbsim run --out``, ``wbsim sweep --out`` or ``Study.run(out=...)``
+            has written.
+
+    Returns:
+        The results of the runs that have ended.  Runs that are missing are left out.
 
     Raises:
-        BadInput: *directory* has no result, or a damaged one.
+        BadInput: *directory* has no result of a run that has ended, or a result is damaged.
+
+    Example:
+        >>> import wbsim
+        >>> ran = wbsim.load("question.toml").set({"workload.loops": 2}).run(out="out")
+        >>> wbsim.results("out").frame().equals(ran.frame())
+        True
     """
     path = Path(directory)
     if not is_there(path / PLAN):

@@ -8,7 +8,7 @@ run has between half of `MOST` and `MOST` samples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Final
 
@@ -199,20 +199,35 @@ class Outcome:
     """Figures of one run: times in s, rates per s, ``locks`` by name as in /proc/lock_stat (ns).
 
     Totals come first, then results by program, disk and mount.  A mean or a rate without a denominator is
-    None.
+    None.  The representation leaves out the long fields, from ``locks`` to ``levels``.
 
+    * ``variant``, ``point``, ``seed`` and ``replication``: the run; see `wbsim.experiments.config.case.Case`.
     * ``wall_time``: until the last program ended.  Rates, ``merges`` and ``disks`` are as of this time.
     * ``on_disk_time``: until the sync(2) after the last program returned; None if no sync(2) followed.
     * ``disks_at_end``: the counters of the disks when the run ended, which is the time of ``on_disk_time``.
     * ``dirty_bytes``: pages that were dirty or under writeback when the run ended.
+    * ``system_cpu_time`` and ``user_cpu_time``: the programs' processor time in the kernel, and their own.
     * ``create_rate``: the mean of the rates that fs_mark prints.
     * ``files``: the number of files made; ``file_bytes``: the size of all files together.
+    * ``write_iops``: write requests a second; ``write_bandwidth``: bytes a second; both of all disks.
+    * ``merges``: bios that merged with a request; ``log_bytes``: written to the logs of the filesystems.
     * ``extents``: see `MountResult`; of all mounts.
     * ``flushed_files`` and ``flushed_bytes``: written back by flushers; a file counts each time that a
       flusher leaves it clean.
+    * ``flusher_spin_time``: the time for which flushers spun for locks.
+    * ``programs``, ``disks`` and ``mounts``: a `ProgramResult`, `DiskResult` or `MountResult` by name.
+    * ``samples``: a `Sample` for each iteration of each program.
     * ``lives``, ``uses`` and ``levels``: see `Lives`, `uses_of` and `Levels`.
     * ``cpu_s`` and ``peak_rss_mib``: the cost of the simulation.  Every other figure is the same on any
       machine.
+
+    Example:
+        >>> import wbsim
+        >>> (outcome,) = wbsim.load("question.toml").set({"workload.loops": 2}).run().outcomes
+        >>> outcome.files
+        4000
+        >>> outcome.programs["fs_mark"].wall_time == outcome.wall_time
+        True
     """
 
     variant: str
@@ -239,11 +254,11 @@ class Outcome:
     disks_at_end: dict[str, DiskResult]
     dirty_bytes: int
     mounts: dict[str, MountResult]
-    locks: dict[str, dict[str, int]]
-    lives: Lives
-    uses: dict[str, float]
-    samples: tuple[Sample, ...]
-    levels: Levels
+    locks: dict[str, dict[str, int]] = field(repr=False)
+    lives: Lives = field(repr=False)
+    uses: dict[str, float] = field(repr=False)
+    samples: tuple[Sample, ...] = field(repr=False)
+    levels: Levels = field(repr=False)
     cpu_s: float = 0.0
     peak_rss_mib: float = 0.0
 
