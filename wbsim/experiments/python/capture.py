@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class PlugRulesByKernel(Mapping[str, PlugRules]):
-    """The rules of the plug of a task, by the Linux release that introduced them.
+    """The rules of the plug of a task in eleven kernels, by the name of a Linux release.
 
-    The keys are "2.6.39", "3.1" and so on, up to "6.17".  A release between two keys has the rules of the
-    earlier key.  The rules say which requests of a plug a bio may join and how many requests a plug holds.
-    They also give the order in which a flush issues the requests.  ``help(type(rules))`` explains each field.  The sources are the Linux
-    kernels of these releases; ``wbsim params`` names the source of each number.
+    The keys are "2.6.39", "3.1" and so on, up to "6.17".  The rules say which requests of a plug a bio may
+    join and how many requests a plug holds.  They also give the order in which a flush issues the requests.
+    ``print(type(rules).__doc__)`` explains each field.  The sources are the kernels of these releases;
+    ``wbsim params`` prints the source of each number.
 
     Example:
         >>> import wbsim
@@ -96,7 +96,7 @@ class Capture:
     def rules(self) -> PlugRules:
         """The plug rules of the kernel that made the capture.
 
-        ``help(type(capture.rules))`` explains each field.
+        ``print(type(capture.rules).__doc__)`` explains each field.
 
         Example:
             >>> import wbsim

@@ -143,7 +143,7 @@ class Findings:
             Levels at this time:
 
             * ``dirty_mib`` and ``writeback_mib``: the memory that is dirty, and under writeback (MiB).
-            * ``background_mib`` and ``limit_mib``: the thresholds for the sum of both (MiB).
+            * ``background_mib`` and ``limit_mib``: the background threshold and the limit of dirty memory (MiB).
             * ``flushers``: the number of flushers.
             * ``held_writers``: the number of threads of programs that the throttle holds.
             * ``NAME_queued``: the requests of the disk NAME that wait or are in the driver.
@@ -266,7 +266,8 @@ class Findings:
         the highest utilisation.  Only the first replication of each case counts.
 
         Returns:
-            The text; its tables are in % of the run.
+            The text.  The times of threads are in % of the run.  With two variants and no sweep, a table of
+            the flushers follows (us a file, or us a MiB of large files).
 
         Raises:
             BadInput: a result is damaged: it has no times of threads.
@@ -397,9 +398,10 @@ class Findings:
     def where_time_goes(self) -> Figure:
         """Return a picture of how the threads of each case spent their time, in % of the run.
 
-        Each kind of thread has a bar, which is divided by cause.  Work has warm colours and waiting has cold
-        colours; spinning is red, and idle time is white.  docs/why.md explains the causes.  Only the first
-        replication of each case is drawn.
+        Without a sweep, each case has a panel with a bar for each kind of thread.  With a sweep, each kind of
+        thread has a panel with a bar for each case.  A bar is divided by cause: work has warm colours and
+        waiting has cold colours.  Spinning is red, and idle time is white.  docs/why.md explains the causes.
+        Only the first replication of each case is drawn.
 
         Returns:
             A figure of matplotlib; ``.savefig("name.png")`` writes it.

@@ -199,8 +199,8 @@ class Study:
     ) -> Findings:
         """Simulate all cases and return the results.
 
-        Equal arguments give equal results on any machine.  Replication r has the same random numbers in all
-        cases, so the differences between cases are more precise than the cases themselves.
+        Equal arguments give equal figures on any machine.  Replication r has the same random numbers in all
+        cases, so compare two cases replication by replication.
 
         Args:
             replications: The number of runs of each case, 1 to 100 000, each with other random numbers.
