@@ -143,7 +143,8 @@ class Findings:
             Levels at this time:
 
             * ``dirty_mib`` and ``writeback_mib``: the memory that is dirty, and under writeback (MiB).
-            * ``background_mib`` and ``limit_mib``: the background threshold and the limit of dirty memory (MiB).
+            * ``background_mib`` and ``limit_mib``: the background threshold, and the limit of dirty memory
+              (MiB).
             * ``flushers``: the number of flushers.
             * ``held_writers``: the number of threads of programs that the throttle holds.
             * ``NAME_queued``: the requests of the disk NAME that wait or are in the driver.
