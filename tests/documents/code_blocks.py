@@ -17,10 +17,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_BLOCK: Final = re.compile(
-    r"(?:^<!-- (?P<mark>made|file|not run): (?P<name>.+?) -->\n\n)?(?P<text>(?:^ {4}.*\n)(?:(?:^ {4}.*)?\n)*)",
-    re.MULTILINE,
-)
+_MARK: Final = r"(?:^<!-- (?P<mark>made|file|not run): (?P<name>.+?) -->\n\n)?"
+_BLOCK: Final = re.compile(_MARK + r"(?P<text>(?:^ {4}.*\n)(?:(?:^ {4}.*)?\n)*)", re.MULTILINE)
 
 
 class Block(NamedTuple):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -96,25 +92,3 @@ def test_reference_matches_the_specs() -> None:
         reference().strip()
         == (ROOT / "docs" / "reference.md").read_text().partition("\n\n")[2].partition("\n\n")[2].strip()
     )
-
-
-LONG = ("plug_threads.toml", "wbsim plot results/threads")
-"""Parts of README's commands that take minutes; their makers run them at full size."""
-
-
-@pytest.mark.long
-def test_commands_and_python_of_readme_run(tmp_path: Path) -> None:
-    """All wbsim lines of README's blocks run in order in an empty folder, and its Python code runs, too."""
-    text = README.read_text()
-    lines = [line.strip() for line in text.splitlines() if line.startswith("    wbsim ")]
-    assert len(lines) >= 5
-    environment = {**os.environ, "WBSIM_ENGINE": os.environ.get("WBSIM_ENGINE", "light")}
-    for line in lines:
-        if not any(part in line for part in LONG):
-            words = [sys.executable, "-m", "wbsim.experiments.cli", *shlex.split(line, comments=True)[1:]]
-            ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
-            assert ran.returncode == 0, ran.stderr
-    (code,) = re.findall(r"    import wbsim\n(?:(?:    .*)?\n)+", text)
-    block = "\n".join(line[4:] for line in code.splitlines())
-    subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / "results" / "q" / "workload.processes.png").exists()
