@@ -126,7 +126,7 @@ programs = ["dd if=/dev/zero of=/x bs=1024k count=1", "dd if=/dev/zero of=/srv/d
     assert sizes == {"root": 256, "data": 512}
     assert sorted(machine.programs) == ["dd", "dd-2"]
     with pytest.raises(
-        BadInput, match=r"'/x' lies outside every mount; mounted are: /mnt \(root\)"
+        BadInput, match=r"'/x' is outside every mount; give a path below one of /mnt \(root\)"
     ) as caught:
         parse(text.replace('at = "/" }', 'at = "/mnt" }').replace("of=/x", "of=/x/y"), "x.toml")
     assert "programs" in str(caught.value)

@@ -296,7 +296,7 @@ def test_einval_of_wbt_lat_usec_means_no_wbt(
     at.unlink()
     os.mkfifo(at)
     assert main(["describe-machine", str(root)]) == 2
-    assert f"{at}: cannot be read (is no regular file); " in capsys.readouterr().err
+    assert f"{at}: cannot be read (is not a regular file); " in capsys.readouterr().err
 
 
 def refuse(path: Path, error: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_timeline_command_prints_first_replication_of_each_variant(
     for every, told in (
         ("5 s", "make them 1 to 10000"),
         ("0 s", "--every"),
-        ("x", "is no quantity"),
+        ("x", "is not a quantity"),
         ("1 us", "4000000 intervals"),
     ):
         assert main(["timeline", out, "--every", every]) == 2

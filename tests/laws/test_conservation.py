@@ -176,40 +176,40 @@ def sleeps_unseen(machine: Machine) -> None:
 
 
 XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
-    (PAGED, "loop-xfs", lists_twice, "an inode is listed once"),
-    (PAGED, "loop-xfs", forgets_an_inode, "all that is dirty is listed"),
-    (SMALL, "loop-xfs", lists_while_written, "not listed while it is written back"),
-    (SMALL, "loop-xfs", lists_a_clean_one, "a clean inode is not listed"),
-    (PAGED, "loop-xfs", add(wb, "dirty_and_writeback", 1), "under writeback belong to a superblock"),
+    (PAGED, "loop-xfs", lists_twice, "an inode is listed twice"),
+    (PAGED, "loop-xfs", forgets_an_inode, "its flusher sleeps"),
+    (SMALL, "loop-xfs", lists_while_written, "lists an inode that is being written back"),
+    (SMALL, "loop-xfs", lists_a_clean_one, "lists a clean inode"),
+    (PAGED, "loop-xfs", add(wb, "dirty_and_writeback", 1), "under writeback: "),
     (PAGED, "loop-xfs", add(wb, "dirty", 1), "pages"),
-    (PAGED, "loop-xfs", add(wb, "written", 10**6), "clean since their sectors were written"),
-    (PAGED, "loop-xfs", loses_a_dirty_page, "the dirty pages of a file are counted"),
-    (PAGED, "loop-ext4", loses_a_dirty_page, "the dirty pages of a file are counted"),
-    (PAGED, "loop-xfs", gives_a_block_twice, "no block is in two files"),
-    (PAGED, "loop-ext4", gives_a_block_twice, "no block is in two files"),
-    (PAGED, "loop-xfs", goes_beyond_the_end, "its blocks are the"),
-    (PAGED, "loop-ext4", goes_beyond_the_end, "its blocks are the"),
-    (PAGED, "loop-xfs", frees_what_is_used, "or in one and free"),
-    (PAGED, "loop-ext4", frees_what_is_used, "or in one and free"),
-    (PAGED, "loop-xfs", free_in_one_tree, "blocks are those of its extents"),
+    (PAGED, "loop-xfs", add(wb, "written", 10**6), "pages became clean"),
+    (PAGED, "loop-xfs", loses_a_dirty_page, "a file counts"),
+    (PAGED, "loop-ext4", loses_a_dirty_page, "a file counts"),
+    (PAGED, "loop-xfs", gives_a_block_twice, "blocks belong to two files"),
+    (PAGED, "loop-ext4", gives_a_block_twice, "blocks belong to two files"),
+    (PAGED, "loop-xfs", goes_beyond_the_end, "an extent lies outside"),
+    (PAGED, "loop-ext4", goes_beyond_the_end, "an extent lies outside"),
+    (PAGED, "loop-xfs", frees_what_is_used, "to a file and the free space"),
+    (PAGED, "loop-ext4", frees_what_is_used, "to a file and the free space"),
+    (PAGED, "loop-xfs", free_in_one_tree, "blocks are counted, its extents have"),
     (SMALL, "loop-xfs", ail_out_of_order, "in the order in which the items were logged"),
-    (SMALL, "loop-xfs", full_too_early, "it is full when"),
+    (SMALL, "loop-xfs", full_too_early, "log: full is"),
     (SMALL, "loop-xfs", add(lambda m: filesystem(m).metadata.log, "_written", 1), "whole sectors"),
     (SMALL, "loop-ext4", journal_forgets, "blocks are used"),
     (SMALL, "loop-ext4", add(lambda m: filesystem(m).metadata.journal, "credits", -1_000),
-     "more than it had"),
-    (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "one of the pool's"),
-    (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|one of the pool's"),
-    (PAGED, "loop-xfs", lost_processor, "each seat has one owner"),
-    (PAGED, "loop-xfs", waits_beside_an_idle_one, "nobody waits beside an idle one"),
-    (PAGED, "loop-xfs", waits_nowhere, "who waits is in a queue"),
-    (PAGED, "loop-xfs", writes_uncounted, "writeback throttling counts"),
-    (PAGED, "loop-xfs", writes_too_many, "lets no more in than it may"),
-    (PAGED, "loop-xfs", finds_who_has_gone, "who is found by its end_sector 8 waits there"),
-    (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "busy_ns", 10**12), "queue is in use at most"),
-    (PAGED, "loop-xfs", works_unseen, "are used or idle"),
-    (PAGED, "loop-xfs", charged_for_nothing, "works, is ready or waits"),
-    (PAGED, "loop-xfs", sleeps_unseen, "works, is ready or waits"),
+     "neither may be negative"),
+    (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "must have a place in the pool"),
+    (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|place in the pool"),
+    (PAGED, "loop-xfs", lost_processor, "each seat must have one owner"),
+    (PAGED, "loop-xfs", waits_beside_an_idle_one, "waits while a processor is idle"),
+    (PAGED, "loop-xfs", waits_nowhere, "tasks wait, the queues have"),
+    (PAGED, "loop-xfs", writes_uncounted, "writeback throttling must count"),
+    (PAGED, "loop-xfs", writes_too_many, "admit at most its limit"),
+    (PAGED, "loop-xfs", finds_who_has_gone, "the request at end_sector 8 must wait there"),
+    (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "busy_ns", 10**12), "queue was in use for"),
+    (PAGED, "loop-xfs", works_unseen, "ns idle must be"),
+    (PAGED, "loop-xfs", charged_for_nothing, "differs from elapsed time"),
+    (PAGED, "loop-xfs", sleeps_unseen, "differs from elapsed time"),
 ]  # fmt: skip
 
 
@@ -242,17 +242,17 @@ def test_free_blocks_are_disjoint_and_listed_by_largest_buddy() -> None:
     mballoc = filesystem(machine).placement.mballoc
     number, group = next(iter(mballoc.groups.items()))
     mballoc.of_order[group.order].remove(number)
-    with pytest.raises(LawBroken, match="listed by its largest buddy"):
+    with pytest.raises(LawBroken, match="its largest buddy has"):
         mballoc.check()
     mballoc.of_order[group.order].add(number)
     mballoc.check()
     run_ = next(iter(group.runs()))
     group._runs[run_.first + run_.size - 1] = 1
-    with pytest.raises(LawBroken, match="its runs lie apart"):
+    with pytest.raises(LawBroken, match="its runs must have used blocks between them"):
         mballoc.check()
     del group._runs[run_.first + run_.size - 1]
     mballoc._free[0] += 1
-    with pytest.raises(LawBroken, match="blocks are those of its runs"):
+    with pytest.raises(LawBroken, match="blocks are counted, its runs have"):
         mballoc.check()
     assert Free(run_.first + group.first_block, run_.size) in list(mballoc.extents())
 

@@ -177,6 +177,6 @@ def test_run_may_be_observed_at_any_instant(case: Case) -> None:
 
 def test_burst_without_a_call_is_refused() -> None:
     """A burst has at least one call."""
-    with pytest.raises(ValueError, match="the step length calls is 0: it has to be at least 1"):
+    with pytest.raises(ValueError, match="the step length calls is 0; give at least 1"):
         StepLengths(calls=0)
     assert StepLengths(calls=1).calls == 1

@@ -188,9 +188,12 @@ sync_after = false
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ('"sync /x"', "'sync /x': syncing single files is not modelled; write sync, or sync -f PATH"),
-        ('"sync -f"', "'sync -f': give a path whose filesystem is meant: sync -f PATH"),
-        ('"sync -d -f /x"', "syncing single files is not modelled"),
+        (
+            '"sync /x"',
+            "because it syncs single files; write sync, or sync -f PATH",
+        ),
+        ('"sync -f"', "'sync -f' has no path of a filesystem; write sync -f PATH"),
+        ('"sync -d -f /x"', "because it syncs single files"),
         ('{ command = "sync", times = 0 }', "programs.sync.times"),
         ('{ command = "sync", every = "0 s" }', "programs.sync.every"),
     ],
@@ -205,5 +208,5 @@ def test_wrong_forms_of_sync_are_refused(given: str, message: str) -> None:
 def test_scenario_of_endless_programs_is_refused() -> None:
     """A scenario without a program that ends would never end."""
     text = SYNCS.replace('programs.make = "fs_mark -S0 -n 3000 -s 4096 -L 4 -D 9 -d a -d b"\n', "")
-    with pytest.raises(BadInput, match="programs: none of them ends; give one that does"):
+    with pytest.raises(BadInput, match="programs: all programs run without end; give at least one that ends"):
         parse(text.replace('"100 ms" }', '"100 ms", every = "1 s" }'), "x.toml")

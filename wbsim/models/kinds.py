@@ -71,7 +71,7 @@ def by_kind(folder: str, part: str) -> BeforeValidator:
         specs = {}
         for kind, entry in value.items():
             if kind not in known:
-                raise ValueError(f"there is no {kind!r} in {folder}; use one of {', '.join(sorted(known))}")
+                raise ValueError(f"{kind!r} is unknown in {folder}; use one of {', '.join(sorted(known))}")
             spec = getattr(known[kind].spec, part)
             specs[kind] = entry if isinstance(entry, Spec) else _validated(spec, entry, kind)
         return specs

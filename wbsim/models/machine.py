@@ -135,8 +135,8 @@ class Machine:
             lived, other = sum(life.values()), life.get(OTHER, 0)
             require(
                 thread.task.running or (lived == self.env.now and other >= 0),
-                f"{thread.task.name}: it works, is ready or waits, always, and is charged for no more:"
-                f" {lived} of {self.env.now} ns, {other} of them for nothing",
+                f"{thread.task.name}: accounted time {lived} ns differs from elapsed time {self.env.now} ns;"
+                f" {other} ns have no cause",
             )
         for queue in self.queues.values():
             queue.check()
@@ -144,19 +144,21 @@ class Machine:
             sb.filesystem.check()
             sb.inodes.check()
         flying, counted = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
-        require(flying == counted, f"pages under writeback belong to a superblock: {counted}, {flying} do")
+        require(
+            flying == counted, f"pages under writeback: {counted} are counted, the superblocks have {flying}"
+        )
         for bdi in dict.fromkeys(sb.bdi for sb in self.mounts.values()):
             written, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.writes.sectors
             require(
                 written * PAGE_SECTORS <= sectors,
-                f"{bdi.name}: {written} pages are clean since their sectors were written: {sectors}",
+                f"{bdi.name}: {written} pages became clean, but only {sectors} sectors were written",
             )
             for wb in bdi.wbs:
                 wb.check()
                 listed = sum(inode.dirty_pages for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io))
                 require(
                     self.flushers.in_progress(wb) or listed == wb.dirty,
-                    f"{wb.name}: all that is dirty is listed while its flusher sleeps: {wb.dirty}, {listed}",
+                    f"{wb.name}: its flusher sleeps, {wb.dirty} pages are dirty, {listed} are listed",
                 )
 
 

@@ -23,10 +23,10 @@ def release_of(name: str) -> Release:
     """
     match = _RELEASE.fullmatch(name)
     if match is None:
-        raise ValueError(f"{name!r} is no kernel version")
+        raise ValueError(f"{name!r} is not a kernel version")
     major, minor, patch = (None if part is None else int(part) for part in match.groups())
     assert major is not None
     assert minor is not None
     if minor > _LAST_OF.get(major, minor) or (major == 2 and patch is not None and patch > _LAST_OF_2_6):
-        raise ValueError(f"there was no Linux {name}")
+        raise ValueError(f"Linux {name} was never released")
     return major, minor, NEWEST_PATCH if patch is None else patch

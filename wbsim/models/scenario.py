@@ -52,7 +52,10 @@ class PathCosts(Spec):
     def _check(self) -> PathCosts:
         for path, value, unit, _ in self.numbers():
             if unit == "ns" and value > S:
-                raise BadValue(f"{value} ns; no step of a path takes more than a second", *path.split("."))
+                raise BadValue(
+                    f"{value} ns is more than a second; give at most {S} ns for a step of a path",
+                    *path.split("."),
+                )
         return self
 
 
@@ -92,9 +95,11 @@ class ProcessorSpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> ProcessorSpec:
         if self.nodes > self.count:
-            raise BadValue(f"{self.count} processors cannot be on {self.nodes} nodes; give fewer", "nodes")
+            raise BadValue(
+                f"{self.nodes} nodes are more than the {self.count} processors; give fewer nodes", "nodes"
+            )
         if 0 < self.cv < _LEAST_CV:
-            raise BadValue(f"{self.cv} is none; give 0, or {_LEAST_CV} at least", "cv")
+            raise BadValue(f"{self.cv} is too small; give 0, or at least {_LEAST_CV}", "cv")
         return self
 
     @property
@@ -150,8 +155,8 @@ class KernelSpec(Spec):
     def _check(self) -> KernelSpec:
         if self.throttling.needs_nr_to_write and self.writeback.nr_to_write is None:
             raise BadValue(
-                f"writers that write back themselves (throttling of kind {self.throttling.kind}) write as"
-                " much at a time as the flusher: give it, such as 1024", "writeback", "nr_to_write",
+                f"is missing: with throttling of kind {self.throttling.kind} writers write back this number"
+                " of pages at a time; give a number, such as 1024", "writeback", "nr_to_write",
             )  # fmt: skip
         return self
 
@@ -212,7 +217,7 @@ class Scenario(Spec):
         held = [name for name, mount in self.mounts.items() if mount.holds(path)]
         if not held:
             places = ", ".join(f"{mount.at} ({name})" for name, mount in self.mounts.items())
-            raise ValueError(f"the path {path!r} lies outside every mount; mounted are: {places}")
+            raise ValueError(f"the path {path!r} is outside every mount; give a path below one of {places}")
         return max(held, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
 
     def first_bytes(self) -> Iterator[tuple[str, int]]:
@@ -225,17 +230,17 @@ class Scenario(Spec):
     @model_validator(mode="after")
     def _check(self) -> Scenario:
         if not self.mounts or not self.programs:
-            raise ValueError("a scenario needs one mount and one program at least")
+            raise ValueError("a scenario needs a mount and a program; give at least one of each")
         if all(program.workload.endless for program in self.programs.values()):
-            raise BadValue("none of them ends; give one that does", "programs")
+            raise BadValue("all programs run without end; give at least one that ends", "programs")
         for name, mount in self.mounts.items():
             if mount.disk not in self.machine.disks:
                 known = ", ".join(self.machine.disks)
-                what = f"there is no disk {mount.disk!r}; the machine has {known}"
+                what = f"the machine has no disk {mount.disk!r}; use one of {known}"
                 raise BadValue(what, "mounts", name, "filesystem", "disk")
             before = list(self.mounts)[: list(self.mounts).index(name)]
             if any(self.mounts[other].at == mount.at for other in before):
-                what = f"two filesystems are mounted at {mount.at}; give each its own place"
+                what = f"two filesystems are mounted at {mount.at}; give each mount another path"
                 raise BadValue(what, "mounts", name, "filesystem", "at")
             kind = mount.filesystem.kind
             for what, of in (
@@ -244,7 +249,7 @@ class Scenario(Spec):
             ):
                 if kind not in of.filesystems:
                     raise BadValue(
-                        f"says nothing of {kind}; give {what}.filesystems.{kind}",
+                        f"has no entry for {kind}; give {what}.filesystems.{kind}",
                         *what.split("."), "filesystems",
                     )  # fmt: skip
         taken = sum(program.memory for program in self.programs.values())
@@ -252,8 +257,8 @@ class Scenario(Spec):
         if left < MIB:
             most = max(self.programs, key=lambda name: self.programs[name].memory)
             raise BadValue(
-                f"programs take {taken} B of memory, which leaves {left} B of the machine's to files;"
-                " give it more, or them less", "programs", most, "memory",
+                f"the programs take {taken} B of memory, which leaves {left} B to files;"
+                " give the machine more memory or the programs less", "programs", most, "memory",
             )  # fmt: skip
         self._check_disks()
         self._check_files()
@@ -265,10 +270,10 @@ class Scenario(Spec):
             name = self._mount_for(program, directory)
             mount = self.mounts[name]
             if not mount.files:
-                what = f"there are no files for programs.{program}; give it files"
+                what = f"programs.{program} needs files on this mount, which has none; give files"
                 raise BadValue(what, "mounts", name)
             if workload.needs_bulkstat and not mount.filesystem.has_bulkstat:
-                what = f"{mount.filesystem.kind} has no bulkstat; use an XFS, or find"
+                what = f"{mount.filesystem.kind} has no bulkstat; use an XFS, or the program find"
                 raise BadValue(what, *_command_of(program))
 
     def _mount_for(self, program: str, directory: str) -> str:
@@ -291,7 +296,8 @@ class Scenario(Spec):
             if capacity is not None and needed > capacity:
                 *_, last = (name for name, mount in self.mounts.items() if mount.disk == disk)
                 raise BadValue(
-                    f"{needed} B are asked for on {disk} and the device holds {capacity} B; make it smaller",
+                    f"the filesystems on {disk} need {needed} B, and the device has {capacity} B;"
+                    " make this one smaller",
                     "mounts", last, "filesystem", "size",
                 )  # fmt: skip
 
@@ -313,17 +319,17 @@ class Scenario(Spec):
             if most_files is not None and count > most_files:
                 of = _command_of(most[name][1]) if name in most else ("mounts", name, "filesystem", "files")
                 raise BadValue(
-                    f"{count} files and directories need as many inodes, and {name} has {most_files}; make"
-                    " fewer files, give more inodes_per_group, or a larger filesystem", *of,
+                    f"{count} files and directories need an inode each, and {name} has {most_files} inodes;"
+                    " make fewer files, give more inodes_per_group, or a larger filesystem", *of,
                 )  # fmt: skip
         for name, size in needed.items():
             room = self.mounts[name].filesystem.room
             if size > room and name not in most:
-                what = f"so many need {size} B and the filesystem has {room} B; give fewer"
+                what = f"the files need {size} B, and the filesystem has {room} B; give fewer files"
                 raise BadValue(what, "mounts", name, "filesystem", "files")
             if size > room:
                 raise BadValue(
-                    f"its files do not fit into {name}: {size} B are needed and the filesystem has {room} B;"
+                    f"the files do not fit into {name}: they need {size} B, and the filesystem has {room} B;"
                     " make fewer or smaller files, or a larger filesystem", *_command_of(most[name][1]),
                 )  # fmt: skip
 

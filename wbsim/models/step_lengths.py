@@ -20,4 +20,4 @@ class StepLengths:
 
     def __post_init__(self) -> None:
         if self.calls < 1:
-            raise ValueError(f"the step length calls is {self.calls}: it has to be at least 1")
+            raise ValueError(f"the step length calls is {self.calls}; give at least 1")

@@ -282,7 +282,7 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
         good.replace(b"segments 128", b"segments many"),
         ":1: max_segments: 'many' is no whole number",
     )
-    yield "old", good.replace(b"6.18.44", b"2.6.32"), "kernel: 2.6.32 had no plug"
+    yield "old", good.replace(b"6.18.44", b"2.6.32"), "kernel: Linux 2.6.32 has no plug"
     yield "scheduler", good.replace(b"scheduler none", b"scheduler cfq"), "scheduler: cfq is not known"
     yield "no number at all", good.replace(b"segments 128", "segments \u00b2".encode()), "is no whole number"
     yield (
@@ -314,7 +314,7 @@ def test_unreadable_capture_is_refused_with_its_place(
     [
         (["--device", "7"], "write it as 7:0"),
         (["--device", "9:9"], "has no bio for 9,9"),
-        (["--kernel", "linux"], "is no kernel version"),
+        (["--kernel", "linux"], "is not a kernel version"),
         (["--max-segments", "64"], "was made with 128; leave out --max-segments 64"),
         (["--scheduler", "bfq"], "was made with none; leave out --scheduler bfq"),
         (["--out", "there"], "give --kernel"),

@@ -103,13 +103,13 @@ def test_mkfs_gives_only_flash_a_group_for_each_processor(disk: str, groups: int
         ('like = "xfs"', 'like = "loop"',
          "x.toml:6: mounts.m.size: is missing; the device of sda does not say how much it holds"),
         ('like = "xfs", size = "200 MiB"', 'like = "sata-disk"',
-         "x.toml:6: mounts.m.size: 209715200 B are too little; mkfs.xfs takes 300 MiB or more"),
+         "x.toml:6: mounts.m.size: 209715200 B is too small for mkfs.xfs; give 300 MiB or more"),
         ('like = "ext4", size = "400 MiB"', 'like = "sata-disk"',
-         "x.toml:6: mounts.m.size: 419430400 B are too little; blocks of 1 KiB, below 512 MiB, are not"),
+         "x.toml:6: mounts.m.size: 419430400 B is too small; give 512 MiB or more, blocks of 1 KiB"),
         ('like = "xfs", size = 5', 'like = "sata-disk"', "x.toml:6: mounts.m.size: 5 has no unit"),
         ('like = "xfs", size = "5 apples"', 'like = "sata-disk"', "x.toml:6: mounts.m.size: "),
         ('like = "xfs", size = "2 TB"', 'like = "sata-disk"',
-         "x.toml:6: mounts.m.size: 2000000000000 B are asked for on sda and the device holds"),
+         "x.toml:6: mounts.m.size: the filesystems on sda need 2000000000000 B, and the device has"),
         ('like = "ext3"', 'like = "sata-disk"',
          "x.toml:6: mounts.m.like: 'ext3' is not known; use one of 'xfs', 'ext4', 'p13-xfs'"),
     ],
@@ -128,7 +128,7 @@ def test_ext4_refuses_files_without_an_inode() -> None:
     """The mke2fs of 1 GiB makes 65 536 inodes and uses 11 of them.  XFS allocates inodes from free blocks."""
     small = 'like = "ext4", size = "1 GiB"'
     assert scenario(small, command=f"{FS_MARK} 65000")
-    with pytest.raises(BadInput, match="65526 files and directories need as many inodes, and m has 65525"):
+    with pytest.raises(BadInput, match="65526 files and directories need an inode each, and m has 65525"):
         scenario(small, command=f"{FS_MARK} 65525")
     assert scenario('like = "xfs", size = "1 GiB"', command=f"{FS_MARK} 200000")
 

@@ -52,10 +52,10 @@ def test_dirty_limits_are_read_as_sysctl_prints_them(text: str, found: tuple[int
     [
         (
             "{ dirty_ratio = 0 }",
-            "kernel.dirty.dirty_ratio: is 0, so no page could become dirty; give 1 or more",
+            "kernel.dirty.dirty_ratio: is 0, which allows no dirty page; give 1 or more",
         ),
-        ("{ dirty_ratio = 0, dirty_bytes = 0 }", "dirty_ratio: is 0, so no page could become dirty"),
-        ("{ dirty_bytes = 8191 }", "kernel.dirty.dirty_bytes: 8191 B: the kernel takes two pages at least"),
+        ("{ dirty_ratio = 0, dirty_bytes = 0 }", "dirty_ratio: is 0, which allows no dirty page"),
+        ("{ dirty_bytes = 8191 }", "kernel.dirty.dirty_bytes: 8191 B is less than the kernel allows"),
         ("{ dirty_bytes = -1 }", "kernel.dirty.dirty_bytes: "),
         ("{ dirty_bytes = 1.5 }", "kernel.dirty.dirty_bytes: 1.5 has no unit"),
         ("{ dirty_bytes = true }", "kernel.dirty.dirty_bytes: true has no unit"),

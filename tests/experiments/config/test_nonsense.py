@@ -122,10 +122,10 @@ def test_nonsense_in_the_place_of_a_table_is_refused(old: str, new: str, overrid
         ("machine.queue.limits.max_sectors_bytes='0 B'", "greater than 0"),
         ("filesystem.inode_bytes='0 B'", "greater than 0"),
         ("workload.write_size='0 B'", "greater than 0"),
-        ("machine.memory.memory='2000 PiB'", "is no unit of size"),
+        ("machine.memory.memory='2000 PiB'", "is not a unit of size"),
         ("machine.memory.memory='2000000 TiB'", "less than or equal to"),
         ("workload.kind='dd'", "follows from the command; leave it out"),
-        ("workload.directories=200000", "give 1 to 100000, or their paths"),
+        ("workload.directories=200000", "give 1 to 100000, or a list of paths"),
     ],
 )
 def test_value_outside_of_its_bounds_is_refused(override: str, told: str) -> None:

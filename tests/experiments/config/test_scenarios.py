@@ -220,7 +220,7 @@ def test_programs_have_names_or_stand_in_a_list() -> None:
         ({"workload": {"command": "tar xf linux.tar"}},
          [("workload.command", "tar is not modelled; for files that are unpacked write fs_mark -S0")]),
         ({"workload": None, "programs": {"a": {"command": FIO}, "b": {"command": "fs_mark -S1 -d x"}}},
-         [("programs.b.command", "-S 1: syncing is not modelled yet; use -S0")]),
+         [("programs.b.command", "-S 1 is not modelled, because it syncs; use -S0")]),
         ({"workload": None, "programs": [FIO, 5]}, [("programs.1.command", "is missing; give ")]),
     ],
 )  # fmt: skip
@@ -287,5 +287,5 @@ workload.command = "{FIO}"
     if not refused:
         assert parse(text, "x.toml").cases
         return
-    with pytest.raises(BadInput, match="the device holds 3840755982336 B; make it smaller"):
+    with pytest.raises(BadInput, match="the device has 3840755982336 B; make this one smaller"):
         parse(text, "x.toml")

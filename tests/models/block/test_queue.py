@@ -377,12 +377,15 @@ def test_async_depth_limits_the_writes_in_the_queue(depth: int | None, most: int
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ('{scheduler = "noop", fifo_batch = 16, async_depth = 9}', "async_depth: 9: noop has no such limit"),
+        (
+            '{scheduler = "noop", fifo_batch = 16, async_depth = 9}',
+            "async_depth: 9 has no effect: noop",
+        ),
         ('{scheduler = "deadline", fifo_batch = 16, async_depth = 129}', "is more than nr_requests, 128"),
     ],
 )
 def test_impossible_async_depth_is_refused(given: str, message: str) -> None:
-    """The error names async_depth: noop has no such limit, and deadline's limit is at most nr_requests."""
+    """The error names async_depth: noop does not have it, and deadline's limit is at most nr_requests."""
     text = loop_config(f"{FIO} --rw=write --filesize=4m --name=a", dirty_mib=2)
     with pytest.raises(BadInput, match=message):
         parse(text, "x.toml", [f"machine.disks.loop0.queue.elevator={given}"])

@@ -46,11 +46,15 @@ def test_each_release_has_its_schedulers(release: str, names: list[str]) -> None
 @pytest.mark.parametrize(
     ("kernel", "scheduler", "message"),
     [
-        ("6.18", "cfq", "cfq is not in Linux 6.18; use one of none, mq-deadline"),
-        ("5.0", "cfq", "cfq is not in Linux 5.0; use one of none, mq-deadline"),
-        ("3.11", "none", "none is not in Linux 3.11; use one of noop, deadline, cfq"),
-        ("4.9", "mq-deadline", "mq-deadline is not in Linux 4.9; use one of noop, deadline, cfq, none"),
-        ("6.18", "bfq", "bfq is not modelled; use noop or deadline, which every release has, cfq"),
+        ("6.18", "cfq", "cfq does not exist in Linux 6.18; use one of none, mq-deadline"),
+        ("5.0", "cfq", "cfq does not exist in Linux 5.0; use one of none, mq-deadline"),
+        ("3.11", "none", "none does not exist in Linux 3.11; use one of noop, deadline, cfq"),
+        (
+            "4.9",
+            "mq-deadline",
+            "mq-deadline does not exist in Linux 4.9; use one of noop, deadline, cfq",
+        ),
+        ("6.18", "bfq", "bfq is not modelled; use noop or deadline (every release), cfq"),
         ("4.12", "kyber", "kyber is not modelled; use noop"),
         ("6.18", "mq", "is 'mq'; use 'noop', 'none', 'deadline', 'mq-deadline' or 'cfq'"),
     ],

@@ -175,7 +175,7 @@ def test_full_disk_takes_back_held_blocks() -> None:
     assert kept + 1 in given or mballoc.take_exactly(kept + 1, 1)
     while mballoc.find(0, 32_768)[1]:
         pass
-    with pytest.raises(NoSpace, match="the filesystem is full; give a larger one, or fewer or smaller files"):
+    with pytest.raises(NoSpace, match="the filesystem is full; give a larger filesystem, or fewer"):
         fs.find(0, 32_768)
 
 

@@ -392,7 +392,7 @@ programs.fio = \""""
 
 def test_max_threads_below_min_threads_is_refused() -> None:
     """The error gives both numbers."""
-    with pytest.raises(ValueError, match="1 has to be min_threads 2 at least"):
+    with pytest.raises(ValueError, match="1 is less than min_threads; give at least 2"):
         PdflushSpec(max_threads=1)
 
 

@@ -36,5 +36,5 @@ def test_only_cfs_has_ahead_time_and_granularity() -> None:
         ("CFS", {"ahead_time": 1}),
         ("EEVDF", {"ahead_time": 1, "granularity": 1}),
     ):
-        with pytest.raises(ValueError, match=f"{algorithm}: give ahead_time and granularity for CFS"):
+        with pytest.raises(ValueError, match=f"ahead_time and granularity do not fit {algorithm}"):
             SchedulerSpec.model_validate({"algorithm": algorithm, "slice_time": 1, "hz": 250, **more})

@@ -32,8 +32,8 @@ def test_dd_command_lines_become_fields() -> None:
         ("dd if=/dev/zero of=a count=1 oflag=direct", "oflag=: not modelled"),
         ("dd of=a count=1", "if=/dev/zero"),
         ("dd if=/dev/zero of=a bs=1q count=1", "1q: dd reads"),
-        ("cp a b", "is no dd command"),
-        ("", "is no dd command"),
+        ("cp a b", "is not a dd command"),
+        ("", "is not a dd command"),
     ],
 )
 def test_bad_dd_lines_name_the_remedy(line: str, hint: str) -> None:
@@ -61,14 +61,14 @@ def test_fio_command_line_becomes_jobs() -> None:
 @pytest.mark.parametrize(
     ("change", "hint"),
     [
-        (" --name=a", "size of the files is missing"),
+        (" --name=a", "the file size is missing"),
         (" --size=1m", "no job"),
         (" --size=1m --direct=1 --name=a", "argument --direct"),
-        (" --size=1x --name=a", "fio reads sizes"),
+        (" --size=1x --name=a", "is not a size for fio"),
         (" --size=1m --verify=md5 --name=a", "unrecognized arguments: --verify"),
-        (" --size=1m --name=a job.fio", "options beside a job file are not modelled"),
-        (" --size=1m --name=a --thinktime=1.5ms", r"1\.5ms: give a whole number with a unit"),
-        (" --size=1m --name=a --startdelay=2w", "without one it is s"),
+        (" --size=1m --name=a job.fio", "options next to a job file are not modelled"),
+        (" --size=1m --name=a --thinktime=1.5ms", r"'1\.5ms' is not a time for fio"),
+        (" --size=1m --name=a --startdelay=2w", "the default unit is s"),
         (" --size=1m --name='a", "No closing quotation"),
         (" --size=1m --filesize=4m --name=a", "partly empty"),
         (" --size=1m --nrfiles=0 --name=a", "one or more"),
@@ -107,13 +107,13 @@ def test_several_dds_differ_only_in_their_files() -> None:
     """The streams have a directory each or one for all, and each writes to its own file."""
     line = "dd if=/dev/zero of=/{}/t bs=4k count={}"
     assert dd.parse_commands([line.format("a", 1), line.format("b", 1)])["directories"] == ["/a", "/b"]
-    with pytest.raises(CommandError, match="two streams write to the same file; give each an of= of its own"):
+    with pytest.raises(CommandError, match="two streams write to the same file; give each a different of="):
         dd.parse_commands([line.format("a", 1), line.format("a", 1)])
-    with pytest.raises(CommandError, match="all streams have to have the same bs, count and conv"):
+    with pytest.raises(CommandError, match="the streams differ in bs, count or conv; give all the same"):
         dd.parse_commands([line.format("a", 1), line.format("b", 2)])
-    with pytest.raises(ValueError, match="4000 B is neither a number of 4 KiB pages nor a part of one"):
+    with pytest.raises(ValueError, match="4000 B does not fit pages; give a multiple or a divisor of 4096 B"):
         dd.DdSpec(directories=("/a",), streams=1, bs=4_000, count=1, zero_page_time=0, fork_time=0)
-    with pytest.raises(ValueError, match="3 streams in 2 directories: give one, or one for each"):
+    with pytest.raises(ValueError, match="2 directories for 3 streams; give 1 or 3"):
         dd.DdSpec(directories=("/a", "/b"), streams=3, bs=4_096, count=1, zero_page_time=0, fork_time=0)
 
 
@@ -122,7 +122,7 @@ def test_dd_syncs_with_conv_fsync_or_fdatasync() -> None:
     line = "dd if=/dev/zero of=/a/t bs=1M count=4"
     for more, fsyncs in (("", False), (" conv=fsync", True), (" conv=fdatasync", True)):
         assert dd.parse_commands([line + more])["fsyncs"] is fsyncs
-    with pytest.raises(CommandError, match="the same bs, count and conv"):
+    with pytest.raises(CommandError, match="the streams differ in bs, count or conv"):
         dd.parse_commands([line, line.replace("/a/", "/b/") + " conv=fsync"])
 
 
@@ -155,7 +155,7 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
     with pytest.raises(ValueError, match="2 values for 3 jobs: give one, or one for each"):
         fio.FioSpec.model_validate({**spec.inputs(), "numjobs": 3, "bs": [4_096, 8_192]})
     for bs in (0, 3_000, 6_144):
-        with pytest.raises(ValueError, match=f"{bs} B is neither a number of 4 KiB pages nor a part of one"):
+        with pytest.raises(ValueError, match=f"{bs} B does not fit pages; give a multiple or a divisor"):
             fio.FioSpec.model_validate({**spec.inputs(), "bs": bs})
 
 
@@ -192,13 +192,13 @@ def test_fio_reads_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     )  # fmt: skip
     assert (fields["rw"], fields["filesize"], fields["numjobs"]) == ("write", 2 * MIB, 2)
     path.write_text("rw=write\n[a]\n")
-    with pytest.raises(CommandError, match=r"jobs\.fio:1: 'rw=write' stands before the first section"):
+    with pytest.raises(CommandError, match=r"jobs\.fio:1: 'rw=write' is before the first section"):
         fio.parse_command(f"fio {path}")
     path.write_text("[global]\nrw=write\n")
-    with pytest.raises(CommandError, match="there is no job"):
+    with pytest.raises(CommandError, match="the command has no job"):
         fio.parse_command(f"fio {path}")
     with pytest.raises(
-        CommandError, match=r"none\.fio: No such file or directory; give one that can be read"
+        CommandError, match=r"none\.fio cannot be read: No such file or directory; give a readable text file"
     ):
         fio.parse_command("fio none.fio")
 
@@ -212,7 +212,7 @@ def test_options_before_the_first_name_hold_for_all_jobs() -> None:
     assert (fields["numjobs"], fields["nrfiles"]) == (4, 1)
     assert fio.parse_command(f"{FIO} --filesize=1m --size=2m --nrfiles=2 --name=a")["filesize"] == 1 << 20
     assert fio.parse_command(f"{FIO} --readwrite=write --filesize=1m --name=a")["rw"] == "write"
-    with pytest.raises(CommandError, match="'cp a b' is not a fio command; it starts with fio"):
+    with pytest.raises(CommandError, match="'cp a b' is not a fio command; begin with fio"):
         fio.parse_command("cp a b")
     with pytest.raises(ValueError, match="is no whole number of blocks of 4096 B, or of 4 KiB pages"):
         fio.FioSpec(
@@ -242,7 +242,7 @@ def test_fs_mark_has_the_defaults_of_the_tool() -> None:
     every = fs_mark.parse_command("fs_mark -S0 -L 2 -n 3 -s 4 -w 5 -D 6 -N 7 -p 8 -r 9 -l log -v -d a")
     names = ("loops", "files", "file_size", "write_size", "subdirs", "per_subdir")
     assert [every[name] for name in names] == [2, 3, 4, 5, 6, 7]
-    with pytest.raises(CommandError, match="-F: filling the file system is not modelled"):
+    with pytest.raises(CommandError, match="-F is not modelled, because it fills the filesystem"):
         fs_mark.parse_command("fs_mark -S0 -L 2 -F -d a")
     for processes, hint in ((3, "3 processes are not a multiple of 2 directories"), (66, "fs_mark runs 64")):
         with pytest.raises(ValueError, match=hint):

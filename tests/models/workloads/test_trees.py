@@ -36,9 +36,9 @@ def test_command_line_gives_the_directories(read: Any, line: str, directories: l
 @pytest.mark.parametrize(
     ("read", "line", "says"),
     [
-        (find, "find -ctime 1", "give a path to begin with"),
-        (find, "find /a", "only one test that needs the inode"),
-        (find, "find /a -name x", "only one test that needs the inode"),
+        (find, "find -ctime 1", "has no path; write find"),
+        (find, "find /a", "give one test that needs the inode"),
+        (find, "find /a -name x", "give one test that needs the inode"),
         (rm, "rm /a", "write rm -rf PATH"),
         (rm, "rm -rf", "required"),
         (rm, "rm -rx /a", "-x"),
@@ -68,7 +68,7 @@ def text(program: str, **given: Any) -> str:
 @pytest.mark.parametrize(
     ("program", "given", "says"),
     [
-        (FIND, {"files": 0}, "there are no files"),
+        (FIND, {"files": 0}, "needs files on this mount"),
         ('programs.p = "xfs_io -c bulkstat /m"', {"filesystem": "loop-ext4"}, "bulkstat"),
         ('programs.p = "find /elsewhere -ctime 1"', {}, "lies outside every mount"),
         ('programs.p = { command = "find /m -ctime 1", times = 0 }', {}, "greater than or equal to 1"),

@@ -149,11 +149,11 @@ class Elevator:
             for sector, request in index.items():
                 require(
                     request in self.waiting and getattr(request, edge) == sector,
-                    f"elevator: who is found by its {edge} {sector} waits there: {request}",
+                    f"elevator: the request at {edge} {sector} must wait there: {request}",
                 )
         require(
             not self._sorts or self._by_sector == sorted(self._key(request) for request in self.waiting),
-            "elevator: all that wait are sorted by sector",
+            "elevator: the waiting requests must be sorted by sector",
         )
 
     def _next_in_sweep(self) -> Request:

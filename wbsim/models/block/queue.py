@@ -146,19 +146,19 @@ class Queue:
         waiting, taken, stat = len(self.elevator.waiting), self._async.count + self._sync.count, self.stat
         require(
             waiting >= 0 and 0 <= stat.in_flight <= min(self._depth, taken - waiting),
-            f"{self.name}: each request is one of the pool's: {waiting} wait, {stat.in_flight} of at most"
-            f" {self._depth} are in the driver, {taken} are taken",
+            f"{self.name}: every request must have a place in the pool: {waiting} wait, {stat.in_flight} of"
+            f" at most {self._depth} are in the driver, {taken} places are taken",
         )
-        require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: no request is freed twice")
+        require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: a request was freed twice")
         require(
             self.wbt is None or self._async.count <= self.wbt.count <= self.wbt.most,
-            f"{self.name}: writeback throttling counts every buffered write in the queue, and lets no more in"
-            " than it may",
+            f"{self.name}: writeback throttling must count every buffered write in the queue, and admit at"
+            " most its limit",
         )
         for part, ns in {"queue": self.busy_ns, **self.uses()}.items():
             require(
                 0 <= ns <= self._env.now,
-                f"{self.name}: {part} is in use at most for as long as there is time: {ns:.0f} ns",
+                f"{self.name}: {part} was in use for {ns:.0f} ns of {self._env.now} ns",
             )
         self.elevator.check()
 

@@ -46,7 +46,7 @@ def refusal(scheduler: str, kernel: str) -> str | None:
     if scheduler in there or scheduler in LEGACY.values():
         return None
     modelled = [name for name in there if name not in NOT_MODELLED]
-    return f"{scheduler} is not in Linux {kernel}; use one of {', '.join(modelled)}"
+    return f"{scheduler} does not exist in Linux {kernel}; use one of {', '.join(modelled)}"
 
 
 def modelled(name: object) -> object:
@@ -57,7 +57,7 @@ def modelled(name: object) -> object:
     """
     if name in NOT_MODELLED:
         raise ValueError(
-            f"{name} is not modelled; use noop or deadline, which every release has, cfq (to 4.20),"
-            " none (from 3.13) or mq-deadline (from 4.11)"
+            f"{name} is not modelled; use noop or deadline (every release), cfq (up to 4.20),"
+            " none (from 3.13 on) or mq-deadline (from 4.11 on)"
         )
     return name

@@ -83,7 +83,9 @@ class ElevatorRules(Spec):
     @model_validator(mode="after")
     def _check(self) -> ElevatorRules:
         if self.async_depth is not None and self.scheduler not in BY_DEADLINE:
-            what = f"{self.async_depth}: {self.scheduler} has no such limit; leave it out"
+            what = (
+                f"{self.async_depth} has no effect: {self.scheduler} does not have async_depth; leave it out"
+            )
             raise BadValue(what, "async_depth")
         return self
 
@@ -117,7 +119,7 @@ class QueueSpec(Spec):
     def _check(self) -> QueueSpec:
         depth = self.elevator.async_depth
         if depth is not None and depth > self.nr_requests:
-            what = f"{depth} is more than nr_requests, {self.nr_requests}; give less"
+            what = f"{depth} is more than nr_requests; give at most {self.nr_requests}"
             raise BadValue(what, "elevator", "async_depth")
         return self
 

@@ -70,7 +70,7 @@ class BlockThread(Thread):
 
     def flush_plug(self) -> Iterable[Wait]:
         """See `Thread.flush_plug`."""
-        assert self._plug is not None, "there is a plug to be flushed"
+        assert self._plug is not None, "flush_plug needs a plug"
         requests = self._taken(self._plug)
         return self._issue(requests) if requests else ()
 

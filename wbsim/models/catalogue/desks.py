@@ -31,7 +31,7 @@ def with_map_time(costs: Inputs, map_ns: Given) -> dict[str, object]:
 
 
 _LOOP_MAP: Final = measured(
-    21_450, f"{_EXTENTS}: 24 us a page and 31 a run, less the other paths and half a conversion"
+    21_450, f"{_EXTENTS}: 24 us a page and 31 us a run, minus other paths and half a conversion"
 )
 
 LOOP_MACHINE: Final = MachineSpec.model_validate(
@@ -39,28 +39,30 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
         "name": "loop-vm",
         "processors": {
             "count": measured(2, "nproc"),
-            "writer_scale": specified(1, "the reference machine itself"),
-            "flusher_scale": specified(1, "the reference machine itself"),
+            "writer_scale": specified(1, "this is the reference machine"),
+            "flusher_scale": specified(1, "this is the reference machine"),
             "exit_time": specified(0, "a loop device on tmpfs: no request leaves the guest"),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
             "nodes": measured(1, "/sys/devices/system/node"),
             "line_own": LINE_OWN,
-            "line_time": assumed(60, "mechanisms.md 7.2: one socket", 40, 100),
+            "line_time": assumed(60, "mechanisms.md 7.2: processors of one socket", 40, 100),
             "line_from_far": LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
             "paths": {
                 **REFERENCE_PATHS,
                 "write": {
                     **REFERENCE_PATHS["write"],
-                    "call_ns": measured(4_250, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
-                    "page_ns": measured(1_600, f"{_EXTENTS}: fio's 6.6 us a write; its split is a guess"),
+                    "call_ns": measured(4_250, f"{_EXTENTS}: fio takes 6.6 us a write; the split is a guess"),
+                    "page_ns": measured(1_600, f"{_EXTENTS}: fio takes 6.6 us a write; the split is a guess"),
                 },
                 "filesystems": with_map_time(REFERENCE_PATHS["filesystems"], _LOOP_MAP),
             },
         },
         "memory": {
             "memory": measured(24 * GIB, "/proc/meminfo"),
-            "kernel_reserve": assumed(400 * MIB, "text, page structs, reserves", 256 * MIB, 1024 * MIB),
+            "kernel_reserve": assumed(
+                400 * MIB, "kernel text, page structs and reserves", 256 * MIB, 1024 * MIB
+            ),
             "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
         },
         "disks": {
@@ -74,16 +76,18 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
                         "max_discard_bytes": NO_DISCARD,
                     },
                     "elevator": {
-                        "scheduler": assumed("noop", "stands for none", "noop", "deadline"),
+                        "scheduler": assumed(
+                            "noop", "noop stands for the scheduler none", "noop", "deadline"
+                        ),
                         "fifo_batch": specified(16, "mechanisms.md 1.4 [V 6.12]"),
                     },
-                    "nr_requests": measured(128, "/sys/block/loop0/queue with none"),
+                    "nr_requests": measured(128, "/sys/block/loop0/queue, with the scheduler none"),
                     "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),
-                    "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
-                    "interrupts": specified("any", "a loop device has none"),
+                    "wbt": specified(True, "wbt_lat_usec is not 0 by default, from 4.10 on"),
+                    "interrupts": specified("any", "a loop device has no interrupts"),
                     "write_cache": measured("write back", "/sys/block/loop0/queue/write_cache"),
                 },
-                "device": {"kind": specified("null", "tmpfs: the copy is in the flusher's measured time")},
+                "device": {"kind": specified("null", "tmpfs: the flusher's measured times include the copy")},
             },
         },
     }
@@ -92,10 +96,10 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
 
 _DESK: Final = "docs/measurements.md H"
 _TREE: Final = "docs/measurements.md R"
-_LINES: Final = "docs/measurements.md R, another processor"
+_LINES: Final = "docs/measurements.md R, lines from another processor"
 _FOLIOS: Final = "docs/measurements.md N"
 _SUBMISSION: Final = (
-    "a loop device's submission was not measured apart: docs/measurements.md B, loop and virtio"
+    "docs/measurements.md B, loop and virtio: the submission to a loop device was not measured separately"
 )
 _REFERENCE: Final = REFERENCE_PATHS["filesystems"]
 DESK_MACHINE: Final = MachineSpec.model_validate(
@@ -103,17 +107,17 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
         "name": "desk-vm",
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
-            "line_time": measured(170, "docs/measurements.md L: a line between the two processors"),
+            "line_time": measured(170, "docs/measurements.md L: a cache line moves to the other processor"),
             "paths": {
                 **REFERENCE_PATHS,
                 "write": {
                     **REFERENCE_PATHS["write"],
-                    "call_ns": assumed(1_200, f"{_FOLIOS}: 1.1 to 1.9 us again to one page", 700, 1_900),
-                    "folio_ns": assumed(1_700, f"{_FOLIOS}: 2.9 us of {_DESK} less a call", 1_200, 2_200),
+                    "call_ns": assumed(1_200, f"{_FOLIOS}: 1.1 to 1.9 us a repeated write", 700, 1_900),
+                    "folio_ns": assumed(1_700, f"{_FOLIOS}: 2.9 us of {_DESK}, minus the call", 1_200, 2_200),
                     "page_ns": measured(330, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
                     "close_ns": assumed(
                         1_500,
-                        f"{_DESK}: between ext4's close and what fs_mark's total leaves on XFS",
+                        f"{_DESK}: between the close of ext4 and the rest of fs_mark's total on XFS",
                         900,
                         2_200,
                     ),
@@ -125,7 +129,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             "create_ns": measured(19_500, f"{_DESK}: creat"),
                             "agi_ns": assumed(
                                 11_300,
-                                "docs/measurements.md O: 58 % of creat",
+                                "docs/measurements.md O: 58 % of the time of creat",
                                 9_000,
                                 14_000,
                             ),
@@ -133,22 +137,28 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                         "flusher": {
                             **_REFERENCE["xfs"]["flusher"],
                             "map_ns": measured(
-                                10_200, f"{_DESK}: a small file's 11.4 us, less its page and list"
+                                10_200, f"{_DESK}: 11.4 us for a small file, minus its page and the lists"
                             ),
-                            "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
-                            "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
+                            "page_ns": measured(2, f"{_DESK}: a page of dd with calls of 1 MiB"),
+                            "folio_ns": measured(
+                                620, f"{_DESK}: a page of a sequential file, calls of 4 KiB"
+                            ),
                             "ioend_ns": measured(3_600, f"{_DESK}: conversion of a small file"),
-                            "tree_map_ns": measured(26_000, f"{_TREE}: on one processor"),
-                            "tree_ioend_ns": measured(5_700, f"{_TREE}: on one processor"),
+                            "tree_map_ns": measured(26_000, f"{_TREE}: all tasks on one processor"),
+                            "tree_ioend_ns": measured(5_700, f"{_TREE}: all tasks on one processor"),
                             "end_folio_ns": measured(350, f"{_DESK}: conversion of a sequential file"),
-                            "map_lines": measured(30, f"{_LINES}: 5.1 us"),
-                            "ioend_lines": measured(20, f"{_LINES}: 3.4 us"),
-                            "rmap_ns": measured(22_000, f"{_TREE}: what rmapbt=1 adds to an allocation"),
-                            "rmap_ioend_ns": measured(15_000, f"{_TREE}: what it adds to a conversion"),
+                            "map_lines": measured(30, f"{_LINES}: 5.1 us at 170 ns a line"),
+                            "ioend_lines": measured(20, f"{_LINES}: 3.4 us at 170 ns a line"),
+                            "rmap_ns": measured(
+                                22_000, f"{_TREE}: extra time of an allocation with rmapbt=1"
+                            ),
+                            "rmap_ioend_ns": measured(
+                                15_000, f"{_TREE}: extra time of a conversion with rmapbt=1"
+                            ),
                             "log": {
                                 **_REFERENCE["xfs"]["flusher"]["log"],
                                 "record_ns": measured(
-                                    50_000, f"{_DESK}: pushing and writing the log, a record"
+                                    50_000, f"{_DESK}: time to push and write one record of the log"
                                 ),
                             },
                         },
@@ -158,22 +168,24 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             **_REFERENCE["ext4"]["writer"],
                             "create_ns": measured(15_500, f"{_DESK}: creat"),
                             "block_ns": assumed(
-                                550, f"{_FOLIOS}: 0.7 us, where a write(2) takes 1.3 times H's time", 300, 700
+                                550, f"{_FOLIOS}: 0.7 us, but write(2) took 1.3 times its time in H", 300, 700
                             ),
                         },
                         "flusher": {
                             **_REFERENCE["ext4"]["flusher"],
                             "map_ns": measured(
-                                8_400, f"{_DESK}: a small file's 9.6 us, less its page and list"
+                                8_400, f"{_DESK}: 9.6 us for a small file, minus its page and the lists"
                             ),
-                            "page_ns": measured(2, f"{_DESK}: a page of a dd with calls of 1 MiB"),
-                            "folio_ns": measured(620, f"{_DESK}: a page of a sequential file of 4 KiB calls"),
+                            "page_ns": measured(2, f"{_DESK}: a page of dd with calls of 1 MiB"),
+                            "folio_ns": measured(
+                                620, f"{_DESK}: a page of a sequential file, calls of 4 KiB"
+                            ),
                             "ioend_ns": measured(3_300, f"{_DESK}: conversion of a small file"),
-                            "tree_map_ns": measured(7_000, f"{_TREE}: on one processor"),
-                            "tree_ioend_ns": measured(2_700, f"{_TREE}: on one processor"),
+                            "tree_map_ns": measured(7_000, f"{_TREE}: all tasks on one processor"),
+                            "tree_ioend_ns": measured(2_700, f"{_TREE}: all tasks on one processor"),
                             "end_folio_ns": measured(500, f"{_DESK}: conversion of a sequential file"),
-                            "map_lines": measured(14, f"{_LINES}: 2.4 us"),
-                            "ioend_lines": measured(8, f"{_LINES}: 1.4 us"),
+                            "map_lines": measured(14, f"{_LINES}: 2.4 us at 170 ns a line"),
+                            "ioend_lines": measured(8, f"{_LINES}: 1.4 us at 170 ns a line"),
                         },
                     },
                 },
@@ -192,8 +204,8 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                 "queue": LOOP_MACHINE.disks["loop0"].queue.inputs(),
                 "device": {
                     "kind": specified("loop", "drivers/block/loop.c"),
-                    "command_time": measured(2_500, f"{_DESK}: a direct write of 4 KiB, less its page"),
-                    "page_time": measured(1_350, f"{_DESK}: what the worker takes for a page of a file"),
+                    "command_time": measured(2_500, f"{_DESK}: a direct write of 4 KiB, minus its page"),
+                    "page_time": measured(1_350, f"{_DESK}: the worker's time for a page of a file"),
                 },
             },
         },

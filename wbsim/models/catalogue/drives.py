@@ -53,10 +53,10 @@ DRIVES: Final = drives_of(release_of(LAST))
 PURPOSES: Final = {
     "loop": "the null device of our measurements",
     "sata-ssd": "a SATA SSD of 2013",
-    "sata-disk": "a SATA disk of 7200 turns a minute, of 2010",
-    "virtio-ssd": "the same SSD in a guest",
-    "virtio-disk": "the same disk in a guest",
-    "pm9a3": "an NVMe drive of 3.84 TB, protected against power cuts",
+    "sata-disk": "a SATA disk of 2010 with 7200 turns a minute",
+    "virtio-ssd": "the SATA SSD of 2013, as a virtio disk of a guest",
+    "virtio-disk": "the SATA disk of 2010, as a virtio disk of a guest",
+    "pm9a3": "an NVMe drive of 3.84 TB with power-loss protection",
     "bm1743": "an NVMe drive of 61 TB with units of 16 KiB",
 }
 """The purposes of drives, by name."""

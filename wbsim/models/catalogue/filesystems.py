@@ -23,17 +23,19 @@ P13_XFS: Final = XfsSpec.model_validate(
         "kind": specified("xfs", "report P13"),
         "size": specified(500 * 10**12, "report P13: 500TB sparse"),
         "agcount": specified(500, f"{_MKFS}: groups of 1 TB"),
-        "rmapbt": specified(False, "reverse mapping is of 2016"),
+        "rmapbt": specified(False, "reverse mapping came in 2016"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         "inode_bytes": specified(512, f"{_MKFS}: CRCs need 512 B"),
         "cluster_bytes": specified(
-            16 * KIB, "fs/xfs of 3.11: 8 KiB scaled by inode size; 16 KiB bios are measured, C"
+            16 * KIB, "fs/xfs of 3.11: 8 KiB, scaled by inode size; docs/measurements.md C: bios of 16 KiB"
         ),
-        "dirent_bytes": specified(72, "56 B in the data block for 40 characters, 8 B in the leaf, headers"),
+        "dirent_bytes": specified(
+            72, "name of 40 characters: 56 B in the data block, 8 B in the leaf, headers"
+        ),
         "inode_log_bytes": specified(256, f"{_LOG_ITEM}: 56 + 176 + 2 x 12 B"),
         "extent_log_bytes": specified(28, f"{_LOG_ITEM}: one extent and its header"),
         "dirent_log_bytes": specified(
-            76, "the name's 128 B regions, logged once per checkpoint, and its leaf entry"
+            76, "the 128 B regions of the name, logged once per checkpoint, and the leaf entry"
         ),
         "create_items": specified(7, f"{_ITEMS}: two inodes, AGI and its btree, directory, buffers"),
         "extent_items": specified(4, f"{_ITEMS}: inode, AGF and its two btrees"),
@@ -43,9 +45,8 @@ P13_XFS: Final = XfsSpec.model_validate(
             "size": specified(2038 * MIB, f"{_MKFS}: the largest log"),
             "iclog_bytes": assumed(
                 256 * KIB,
-                "logbsize; the report names no mount options, its author's mount line for the scratch"
-                " disk in report"
-                " N10 has logbsize=262144. The default is 32 KiB",
+                "logbsize: the report names no mount options; report N10, by the same author, mounts its"
+                " scratch disk with logbsize=262144; the default is 32 KiB",
                 32 * KIB,
                 256 * KIB,
             ),
@@ -54,7 +55,7 @@ P13_XFS: Final = XfsSpec.model_validate(
             "checkpoint_bytes": specified(
                 2038 * MIB // 8, "fs/xfs/xfs_log_priv.h of 3.11: XLOG_CIL_SPACE_LIMIT [R]"
             ),
-            "ail_pause": specified(50 * MS, "fs/xfs/xfs_trans_ail.c of 3.11: tout after a whole pass [R]"),
+            "ail_pause": specified(50 * MS, "fs/xfs/xfs_trans_ail.c of 3.11: tout after a complete pass [R]"),
             "sync_interval": specified(30 * S, "fs.xfs.xfssyncd_centisecs 3000; xfs_log_worker"),
         },
     }
@@ -85,12 +86,12 @@ N10_XFS: Final = XfsSpec.model_validate(
         "kind": specified("xfs", "report N10"),
         "size": assumed(
             10 * GIB,
-            "four groups, mkfs's default, of the 2.5 GiB that the report's offsets show",
+            "report N10: offsets show groups of 2.5 GiB; mkfs makes four groups by default",
             10 * GIB,
             40 * GIB,
         ),
         "agcount": assumed(4, "mkfs.xfs of 2010 without a stripe: four groups", 4, 16),
-        "rmapbt": specified(False, "reverse mapping is of 2016"),
+        "rmapbt": specified(False, "reverse mapping came in 2016"),
         "group_head": specified(48 * KIB, "report N10: the first file starts at sector 96"),
         **XFS_METADATA,
         "log": {
@@ -101,7 +102,7 @@ N10_XFS: Final = XfsSpec.model_validate(
             "iclog_bytes": specified(256 * KIB, "report N10: logbsize=262144"),
             "checkpoint_bytes": specified(
                 10 * MIB // 8,
-                "an eighth of the log, as from 2.6.35 on; before, each transaction was written [R]",
+                "an eighth of the log, as from 2.6.35 on; earlier kernels write each transaction [R]",
             ),
         },
     }
@@ -136,7 +137,7 @@ W25_XFS: Final = XfsSpec.model_validate(
         **W25_XFS_BM1743.inputs(),
         "size": assumed(
             3_840 * 10**9,
-            "a PM9A3 of 3.84 TB, whose mkfs output is not shown; all else as on the BM1743",
+            "a PM9A3 of 3.84 TB; the thread has mkfs output of the BM1743 alone",
             960 * 10**9,
             15_360 * 10**9,
         ),
@@ -147,7 +148,7 @@ LOOP_XFS: Final = XfsSpec.model_validate(
         "kind": specified("xfs", _EXTENTS),
         "size": measured(12 * GIB, _EXTENTS),
         "agcount": measured(4, _EXTENTS),
-        "rmapbt": measured(False, "mkfs.xfs of xfsprogs 6.1: 1 is the default from 6.5 on"),
+        "rmapbt": measured(False, "mkfs.xfs of xfsprogs 6.1: rmapbt=1 is the default from 6.5 on"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         **XFS_METADATA,
         "log": {
@@ -161,9 +162,9 @@ LOOP_XFS: Final = XfsSpec.model_validate(
 EXT4_JOURNAL: Final[dict[str, object]] = {
     "commit_interval": specified(5 * S, "fs/jbd2: JBD2_DEFAULT_MAX_COMMIT_AGE"),
     "expire": specified(30 * S, "vm.dirty_expire_centisecs, for the mapping of the device"),
-    "create_credits": measured(47, f"{_JOURNAL}: handles"),
-    "map_credits": measured(32, f"{_JOURNAL}: handles"),
-    "convert_credits": measured(18, f"{_JOURNAL}: handles, reserved"),
+    "create_credits": measured(47, f"{_JOURNAL}: credits of handles"),
+    "map_credits": measured(32, f"{_JOURNAL}: credits of handles"),
+    "convert_credits": measured(18, f"{_JOURNAL}: credits of reserved handles"),
     "names_per_leaf": measured(57, f"{_JOURNAL}: 0.0168 to 0.018 blocks a file with names of 40 characters"),
 }
 LOOP_EXT4: Final = Ext4Spec.model_validate(
@@ -171,7 +172,7 @@ LOOP_EXT4: Final = Ext4Spec.model_validate(
         "kind": specified("ext4", _EXT4),
         "size": measured(12 * GIB, _EXT4),
         "flex_groups": measured(16, f"{_EXT4}: dumpe2fs"),
-        "descriptors": measured(1026 * PAGE_BYTES, f"{_EXT4}: dumpe2fs; 2 blocks and 1024 reserved"),
+        "descriptors": measured(1026 * PAGE_BYTES, f"{_EXT4}: dumpe2fs: 2 blocks and 1024 reserved ones"),
         "inodes_per_group": measured(8_192, f"{_EXT4}: dumpe2fs"),
         "journal": {
             **EXT4_JOURNAL,
@@ -184,13 +185,13 @@ V13_EXT4: Final = Ext4Spec.model_validate(
         **LOOP_EXT4.inputs(),
         "kind": specified("ext4", "report V13"),
         "size": assumed(
-            16 * GIB << 10, "the largest without the 64bit feature", 1 * GIB << 10, 64 * GIB << 10
+            16 * GIB << 10, "the largest size without the 64bit feature", 1 * GIB << 10, 64 * GIB << 10
         ),
         "journal": {
             **LOOP_EXT4.journal.inputs(),
             "size": assumed(
                 120 * MIB,
-                "mkfs.ext4 of 2013: 128 MiB [R]; here it has to fit into a group",
+                "mkfs.ext4 of 2013: 128 MiB [R]; chosen so that it fits into one group",
                 64 * MIB,
                 1 * GIB,
             ),
@@ -201,7 +202,7 @@ J09_EXT4: Final = Ext4Spec.model_validate(
     {
         **LOOP_EXT4.inputs(),
         "kind": specified("ext4", "report J09"),
-        "size": specified(30 * GIB - GIB // 4, "report J09: 32G, less a little"),
+        "size": specified(30 * GIB - GIB // 4, "report J09: 32G, minus a small part"),
     }
 )
 DESK_XFS: Final = XfsSpec.model_validate(
@@ -212,7 +213,7 @@ DESK_EXT4: Final = Ext4Spec.model_validate(
         **LOOP_EXT4.inputs(),
         "size": measured(8 * GIB, "docs/measurements.md H: mkfs.ext4"),
         "descriptors": measured(
-            1024 * PAGE_BYTES, "docs/measurements.md H: dumpe2fs; one block and 1023 reserved"
+            1024 * PAGE_BYTES, "docs/measurements.md H: dumpe2fs, one block and 1023 reserved ones"
         ),
     }
 )

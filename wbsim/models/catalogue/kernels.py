@@ -38,7 +38,7 @@ def _plug(
         "order": specified(orders[0], source),
         "order_mixed": specified(orders[1], source),
         "mixed_above": specified(mixed_above, source),
-        "meta_apart": specified(meta_apart, "mechanisms.md 1.4: since 5.18 [R], seen on 6.18"),
+        "meta_apart": specified(meta_apart, "mechanisms.md 1.4: since 5.18 [R], confirmed on 6.18"),
     }
 
 
@@ -97,16 +97,16 @@ def era_of(release: str) -> str:
     try:
         release_number = release_of(release)
     except ValueError as error:
-        raise ValueError(f"{error}; give one such as {', '.join(PLUG_RULES)}") from None
+        raise ValueError(f"{error}; give a release such as {', '.join(PLUG_RULES)}") from None
     found = [era for since, era in _SINCE if since <= release_number]
     if not found:
-        raise ValueError(f"{release} had no plug on the stack; the first was 2.6.39")
+        raise ValueError(f"Linux {release} has no plug on the stack; give 2.6.39 or later")
     return found[-1]
 
 
 _INITIAL_BANDWIDTH: Final = specified(100 * MIB, "mm/backing-dev.c: INIT_BW")
-_HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the report names none", 100, 1000)
-_FAIR: Final = "from memory of kernel/sched/fair.c, which mechanisms.md does not have [R]"
+_HZ: Final = assumed(1000, "CONFIG_HZ of x86_64_defconfig; the reports do not name it", 100, 1000)
+_FAIR: Final = "kernel/sched/fair.c [R], from memory; mechanisms.md does not have it"
 _CFS: Final = {
     "algorithm": specified("CFS", "kernel/sched/fair.c from 2.6.23 [R]"),
     "slice_time": assumed(750 * US, f"min_granularity: {_FAIR}", 750 * US, 4 * MS),
@@ -118,7 +118,7 @@ _HZ_OF_6_18: Final = measured(250, "docs/measurements.md: CONFIG_HZ of the kerne
 _EEVDF: Final = {
     "algorithm": specified("EEVDF", "kernel/sched/fair.c from 6.6 [R]"),
     "slice_time": assumed(
-        700 * US, f"base_slice: {_FAIR}; ticks hide it, docs/measurements.md G", 700 * US, 3 * MS
+        700 * US, f"base_slice: {_FAIR}; ticks hide its effect (docs/measurements.md G)", 700 * US, 3 * MS
     ),
     "hz": _HZ,
 }
@@ -139,7 +139,7 @@ def _rwsem(release: Release) -> dict[str, Given]:
         "rwsem_spin": specified(10_500 if release >= (5, 3, 0) else 0, _RWSEM),
         "rwsem_hand_off": specified(
             4 * MS if release >= (5, 3, 0) else 0,
-            "kernel/locking/rwsem.c: RWSEM_WAIT_TIMEOUT, from 5.3 on [R]; 6.18 measured, R",
+            "kernel/locking/rwsem.c: RWSEM_WAIT_TIMEOUT, from 5.3 on [R]; on 6.18: docs/measurements.md R",
         ),
     }
 
@@ -155,8 +155,10 @@ def _inodes(
         "sync_mutex": specified(mutex, "mechanisms.md 5.1 [V 4.3]: s_sync_lock"),
         "unhash": specified(unhash, "mechanisms.md 5.2: hlist_fake in 4.3, not in 3.11 [V 3.11, 4.3]"),
         "lru": specified(lru, "mechanisms.md 5.2 [V 2.6.39, 3.1, 3.11, 3.16]: per node from 3.12 on"),
-        "lru_checks": specified(lru_checks, "report V13, its last two patches; from 3.12 on [R]"),
-        "hash_lookup": specified(lookup, "mechanisms.md 5.2: locked to 6.1, RCU in 6.12 [V 3.11, 6.1, 6.12]"),
+        "lru_checks": specified(lru_checks, "report V13: the last two patches; from 3.12 on [R]"),
+        "hash_lookup": specified(
+            lookup, "mechanisms.md 5.2: locked up to 6.1, RCU in 6.12 [V 3.11, 6.1, 6.12]"
+        ),
     }
 
 
@@ -182,7 +184,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
         "sched": sched,
         "requests": specified("tags" if mq else "request_list", "mechanisms.md 1.6, 1.3"),
         "wbt": specified(
-            release >= (4, 10, 0), "block/blk-wbt.c from 4.10 [R]; on 6.18: docs/measurements.md I"
+            release >= (4, 10, 0), "block/blk-wbt.c from 4.10 on [R]; on 6.18: docs/measurements.md I"
         ),
         "plug": _PLUGS[era_of(name)] if release >= (2, 6, 39) else _QUEUE_PLUG,
         "writeback": {
@@ -192,7 +194,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
             "leaves": specified(True, "mechanisms.md 2.2 [V 3.11]; since 2.6.38, commit aa373cf5 [R]"),
             "explicit_takes": specified("at_start", "mechanisms.md 2.1 [V 3.11, 6.17]"),
             "waits_for_io": specified(
-                release < (3, 11, 0), "fs/fs-writeback.c: to 3.10, commit 7747bd4b [R]"
+                release < (3, 11, 0), "fs/fs-writeback.c: up to 3.10, commit 7747bd4b [R]"
             ),
             "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
             "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
@@ -235,7 +237,7 @@ def _2_6_32(name: str) -> Inputs:
     """
     source, release = "[V 2.6.32, 2.6.34, 2.6.37]", release_of(name)
     given = _kernel(name, "none", f"mechanisms.md 2.6 {source}")
-    given["inodes"] = _inodes("inode_lock", "to 2.6.38 [V 2.6.29, 2.6.37]", lru="global", lru_checks=False)
+    given["inodes"] = _inodes("inode_lock", "up to 2.6.38 [V 2.6.29, 2.6.37]", lru="global", lru_checks=False)
     used_up = "redirty_tail" if release < (2, 6, 37) else "more_io"
     takes = "at_pass" if release < (2, 6, 37) else "at_start"
     given["writeback"] |= {
@@ -309,7 +311,7 @@ def _4_3(name: str) -> Inputs:
     return {**_kernel(name, "work", f"mechanisms.md 2.6 {read}"), "inodes": inodes}
 
 
-_PATCHED: Final = "report V13: the series"
+_PATCHED: Final = "report V13: the patch series"
 
 
 def _v13(name: str, *, patched: bool) -> Inputs:

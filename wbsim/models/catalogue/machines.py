@@ -32,10 +32,10 @@ P13_MACHINE: Final = MachineSpec.model_validate(
                 11_100, _CALIBRATE_P13, ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
             ),
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
-            "nodes": assumed(1, "the report names none", 1, 4),
+            "nodes": assumed(1, "the report does not name the nodes", 1, 4),
             "line_own": LINE_OWN,
             "line_time": assumed(
-                100, "mechanisms.md 7.2: between 40-60 ns in and 130-200 ns across sockets", 40, 200
+                100, "mechanisms.md 7.2: 40-60 ns within and 130-200 ns across sockets", 40, 200
             ),
             "line_from_far": LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
@@ -56,7 +56,7 @@ P13_MACHINE: Final = MachineSpec.model_validate(
         "memory": {
             "memory": specified(16 * GIB, "report P13: 16GB RAM"),
             "kernel_reserve": assumed(
-                400 * MIB, "text, page structs (1/64 of memory), reserves", 256 * MIB, 1024 * MIB
+                400 * MIB, "kernel text, page structs (1/64 of memory), reserves", 256 * MIB, 1024 * MIB
             ),
             "inode_slab_bytes": assumed(
                 1_700,
@@ -72,24 +72,24 @@ P13_MACHINE: Final = MachineSpec.model_validate(
                         "max_sectors_bytes": specified(512 * KIB, "mechanisms.md 1.5 [V 3.10]"),
                         "max_segments": specified(126, "mechanisms.md 1.5 [R]: virtio-blk's seg_max"),
                         "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
-                        "nomerges": specified(0, "the default"),
-                        "max_discard_bytes": specified(MAX_DISCARD_BYTES, "no discard is made"),
+                        "nomerges": specified(0, "the kernel's default"),
+                        "max_discard_bytes": specified(MAX_DISCARD_BYTES, "the model issues no discards"),
                     },
                     "elevator": {
-                        "scheduler": assumed("noop", "usual for a guest's virtio disk", "noop", "deadline"),
+                        "scheduler": assumed("noop", "usual for virtio disks of guests", "noop", "deadline"),
                         "fifo_batch": specified(16, "mechanisms.md 1.4 [V 3.10]"),
                     },
                     "nr_requests": specified(128, "mechanisms.md 1.6 [V 3.10]"),
-                    "driver_depth": assumed(128, "virtio-blk's ring with indirect descriptors", 32, 256),
-                    "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
+                    "driver_depth": assumed(128, "ring of virtio-blk, indirect descriptors", 32, 256),
+                    "wbt": specified(True, "wbt_lat_usec is not 0 by default, from 4.10 on"),
                     "interrupts": assumed(
                         "any", "one hardware queue, whose interrupt irqbalance moves", "any", "submitter"
                     ),
-                    "write_cache": specified("write back", "virtio-blk's default; 3.11 does not ask"),
+                    "write_cache": specified("write back", "the default of virtio-blk; 3.11 does not use it"),
                 },
                 "device": {
                     "kind": specified("raid0", "report P13: 2xSSD in RAID0"),
-                    "chunk": assumed(512 * KIB, "md's default", 64 * KIB, 512 * KIB),
+                    "chunk": assumed(512 * KIB, "the default of md", 64 * KIB, 512 * KIB),
                     "members": [SATA_SSD_2013, SATA_SSD_2013],
                 },
             },
@@ -104,12 +104,12 @@ N10_MACHINE: Final = MachineSpec.model_validate(
             **P13_MACHINE.processors.inputs(),
             "count": assumed(8, "the author's test machine was an 8-processor VM (mechanisms.md 2.5)", 4, 16),
             "writer_scale": calibrated(3.68, _CALIBRATE_N10, ("N10-one-bw",)),
-            "exit_time": assumed(11 * US, "as on the same author's machine in P13", 0, 50 * US),
+            "exit_time": assumed(11 * US, "as on the machine of P13, by the same author", 0, 50 * US),
         },
         "memory": {
             "memory": assumed(
                 4 * GIB,
-                "mechanisms.md 6.4 [G]: read off the rows named",
+                "mechanisms.md 6.4 [G]: derived from the rows that are its targets",
                 2 * GIB,
                 8 * GIB,
                 targets=("N10-two-same-extent", "N10-eight-extent"),
@@ -117,18 +117,16 @@ N10_MACHINE: Final = MachineSpec.model_validate(
             "kernel_reserve": assumed(
                 208 * MIB, "as in P13: 144 MiB and page structs of 1/64 of memory", 128 * MIB, 512 * MIB
             ),
-            "inode_slab_bytes": assumed(1_700, "as in P13; a handful of inodes", 1_300, 2_200),
+            "inode_slab_bytes": assumed(1_700, "as in P13; the run has few inodes", 1_300, 2_200),
         },
         "disks": {
             "vdb": {
                 "queue": P13_MACHINE.disks["vdb"].queue.inputs(),
                 "device": {
                     "kind": specified("write_cache", "a controller in front of the array"),
-                    "size": assumed(
-                        512 * MIB, "what controllers with a battery had then", 256 * MIB, 1024 * MIB
-                    ),
+                    "size": assumed(512 * MIB, "usual for controllers with a battery", 256 * MIB, 1024 * MIB),
                     "link": calibrated(487_000_000, _CALIBRATE_N10, ("N10-two-same-bw",)),
-                    "command_time": assumed(0, "part of the link's rate", 0, 50 * US),
+                    "command_time": assumed(0, "included in the rate of the link", 0, 50 * US),
                     "piece": specified(512 * KIB, "the array's chunk"),
                     "depth": assumed(24, "two writes for each disk", 12, 64),
                     "behind": {
@@ -153,9 +151,9 @@ W25_MACHINE: Final = MachineSpec.model_validate(
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
             "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
-            "nodes": assumed(2, "two sockets; the report names none", 1, 8),
+            "nodes": assumed(2, "two sockets; the report does not name them", 1, 8),
             "writer_scale": assumed(
-                0.15, "a server's processor beside the desk's guest; the runs do not wait for fio", 0.1, 0.5
+                0.15, "a server's processor against the desk's guest; fio does not limit the runs", 0.1, 0.5
             ),
             "flusher_scale": calibrated(0.266, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u")),
             "paths": {
@@ -178,17 +176,20 @@ W25_MACHINE: Final = MachineSpec.model_validate(
                         ),
                         "max_segments": specified(256, "mechanisms.md 1.5 [V 6.17]: 256 SGL descriptors"),
                         "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
-                        "nomerges": specified(0, "the default"),
+                        "nomerges": specified(0, "the kernel's default"),
                         "max_discard_bytes": NO_DISCARD,
                     },
-                    "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
-                    "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 less one"),
-                    "wbt": specified(True, "wbt_lat_usec is not 0 by default; only from 4.10 on"),
+                    "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 minus one"),
+                    "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 minus one"),
+                    "wbt": specified(True, "wbt_lat_usec is not 0 by default, from 4.10 on"),
                     "interrupts": specified(
                         "submitter", "drivers/nvme/host/pci.c: a queue for each processor"
                     ),
                     "write_cache": assumed(
-                        "write through", "its cache outlives a power failure", "write back", "write through"
+                        "write through",
+                        "the drive's cache survives a power failure",
+                        "write back",
+                        "write through",
                     ),
                 },
                 "device": PM9A3,
@@ -225,7 +226,7 @@ V13_MACHINE: Final = MachineSpec.model_validate(
             "nodes": specified(4, "report V13: a 4-node numa machine"),
             "writer_scale": _V13_SCALE,  # one factor for its age
             "flusher_scale": _V13_SCALE,
-            "exit_time": assumed(11 * US, "as on the same author's machine in P13", 0, 50 * US),
+            "exit_time": assumed(11 * US, "as on the machine of P13, by the same author", 0, 50 * US),
             "paths": {
                 **_V13_PATHS,
                 "inodes": {
@@ -261,23 +262,25 @@ V13_MACHINE: Final = MachineSpec.model_validate(
 )
 """Report V13: the machine of P13 a few weeks later, with NUMA nodes."""
 
-_J09_SCALE: Final = assumed(1.5, "a server of 2009 beside the reference, whose paths are of 2013", 1, 3)
+_J09_SCALE: Final = assumed(1.5, "a server of 2009, relative to the reference machine", 1, 3)
 
 J09_MACHINE: Final = MachineSpec.model_validate(
     {
         "name": "j09-server",
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
-            "count": assumed(8, "two sockets of 2009; the report names none", 2, 16),
+            "count": assumed(8, "two sockets of 2009; the report does not name them", 2, 16),
             "writer_scale": _J09_SCALE,
             "flusher_scale": _J09_SCALE,
-            "exit_time": specified(0, "no guest"),
+            "exit_time": specified(0, "bare metal, no exits to a hypervisor"),
             "paths": REFERENCE_PATHS,
         },
         "memory": {
             **LOOP_MACHINE.memory.inputs(),
-            "memory": assumed(4 * GIB, "the report names none", 1 * GIB, 8 * GIB),
-            "kernel_reserve": assumed(192 * MIB, "as in P13 for so much memory", 128 * MIB, 512 * MIB),
+            "memory": assumed(4 * GIB, "the report does not name the size", 1 * GIB, 8 * GIB),
+            "kernel_reserve": assumed(
+                192 * MIB, "about as in P13, for 4 GiB of memory", 128 * MIB, 512 * MIB
+            ),
         },
         "disks": {
             "sda": {
@@ -292,7 +295,7 @@ J09_MACHINE: Final = MachineSpec.model_validate(
                         "fifo_batch": specified(16, "mechanisms.md 1.4"),
                     },
                     "driver_depth": specified(31, "mechanisms.md 1.5 [V 2.6.29]: NCQ"),
-                    "interrupts": assumed("any", "one vector, which irqbalance moves", "any", "submitter"),
+                    "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
                 },
                 "device": X25_E,
             },
@@ -321,8 +324,8 @@ PURPOSES: Final = {
     "v13-vm": "report V13: inode locks and sync on four nodes",
     "n10-vm": "report N10: dd on twelve disks behind a controller",
     "w25-server": "report W25: many flushers, 128 processors",
-    "w25-server-bm1743": "report W25 with the drive of 16 KiB units",
+    "w25-server-bm1743": "report W25: the drive with units of 16 KiB",
     "loop-vm": "our first measurements: a null device",
-    "desk-vm": "our measurements of 6.18; machine files start from it",
+    "desk-vm": "our measurements of 6.18; machine files start from this machine",
 }
 """The purposes of machines, by name."""

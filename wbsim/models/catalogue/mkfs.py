@@ -63,7 +63,7 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
         ValueError: *target* is too small.
     """
     if target.size < 300 * MIB:
-        raise ValueError(f"{target.size} B are too little; mkfs.xfs takes 300 MiB or more")
+        raise ValueError(f"{target.size} B is too small for mkfs.xfs; give 300 MiB or more")
     blocks = target.size // PAGE_BYTES
     unit = target.stripe_unit // PAGE_BYTES
     group_blocks = _group_blocks(blocks, striped=bool(unit))
@@ -80,7 +80,8 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     if log_blocks >= group_blocks:
         log, group = log_blocks * PAGE_BYTES, group_blocks * PAGE_BYTES
         raise ValueError(
-            f"{target.size} B are too little; the log, {log} B, does not fit into {group} B a group"
+            f"{target.size} B is too small: the log of {log} B does not fit into a group of {group} B;"
+            " give a larger size"
         )
     return XfsGeometry(blocks, groups, group_blocks, log_blocks)
 
@@ -144,21 +145,25 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
         {
             **XFS_METADATA,
             "kind": specified("xfs", _XFSPROGS),
-            "size": specified(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the device's size"),
+            "size": specified(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
             "agcount": specified(of.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
-            "rmapbt": specified(release >= (6, 5, 0), "mkfs.xfs: 1 is the default from 6.5 on [R]"),
+            "rmapbt": specified(release >= (6, 5, 0), "mkfs.xfs: rmapbt=1 is the default from 6.5 on [R]"),
             "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
             "inode_bytes": specified(inode_bytes, "mkfs.xfs: 512 B with CRCs, from 3.2.3 on [R]"),
-            "cluster_bytes": specified(32 * inode_bytes, "fs/xfs: 8 KiB, scaled by the inode's size"),
+            "cluster_bytes": specified(32 * inode_bytes, "fs/xfs: 8 KiB, scaled by inode size"),
             "stripe_unit": (
-                specified(target.stripe_unit, "the array's chunk: io_min") if target.stripe_unit else None
+                specified(target.stripe_unit, "the chunk of the array (io_min)")
+                if target.stripe_unit
+                else None
             ),
             "log": {
                 **XFS_LOG,
-                "size": specified(log_bytes, f"{_XFSPROGS}: calculate_log_size; to 5.14 from 10 MiB on [R]"),
+                "size": specified(
+                    log_bytes, f"{_XFSPROGS}: calculate_log_size; up to 5.14 at least 10 MiB [R]"
+                ),
                 "iclog_bytes": specified(32 * KIB, "mount default (logbsize)"),
                 "checkpoint_bytes": specified(
-                    checkpoint_bytes, "XLOG_CIL_SPACE_LIMIT: an eighth; from 5.7 on 32 MiB at most [R]"
+                    checkpoint_bytes, "XLOG_CIL_SPACE_LIMIT: an eighth; from 5.7 on at most 32 MiB [R]"
                 ),
             },
         }
@@ -198,7 +203,9 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
         ValueError: *target* is too small; mke2fs makes blocks of 1 KiB there, which are not modelled.
     """
     if target.size < 512 * MIB:
-        raise ValueError(f"{target.size} B are too little; blocks of 1 KiB, below 512 MiB, are not modelled")
+        raise ValueError(
+            f"{target.size} B is too small; give 512 MiB or more, blocks of 1 KiB are not modelled"
+        )
     blocks = target.size // PAGE_BYTES
     per_block = PAGE_BYTES // (64 if release >= (4, 6, 0) else 32)  # 64bit, from e2fsprogs 1.43 on [R]
     groups = -(-blocks // GROUP_BLOCKS)
@@ -227,15 +234,15 @@ def made_ext4(target: Target, release: Release) -> Ext4Spec:
     return Ext4Spec.model_validate(
         {
             "kind": specified("ext4", _E2FSPROGS),
-            "size": specified(of.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the device's size"),
+            "size": specified(of.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the size of the device"),
             "flex_groups": specified(16, f"{_E2FSPROGS}: flex_bg_size"),
             "descriptors": specified(of.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
-            "inodes_per_group": specified(of.group_inodes, f"{_E2FSPROGS}: mke2fs.conf's inode_ratio"),
+            "inodes_per_group": specified(of.group_inodes, f"{_E2FSPROGS}: inode_ratio of mke2fs.conf"),
             "journal": {
                 **EXT4_JOURNAL,
                 "size": specified(
                     of.journal_blocks * PAGE_BYTES,
-                    f"{_E2FSPROGS}: ext2fs_default_journal_size; 128 MiB at most to 1.43.1 [R]",
+                    f"{_E2FSPROGS}: ext2fs_default_journal_size; up to 1.43.1 at most 128 MiB [R]",
                 ),
             },
         }

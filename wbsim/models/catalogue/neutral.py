@@ -67,11 +67,11 @@ _XEON_2019: Final = _Times(
     page_ns=calibrated(715, _XEON, _XEON_TARGETS),
     block_ns=calibrated(330, _XEON, _XEON_TARGETS),
     paths=_guess(1.5, _UNDER_LOAD),
-    flusher=_guess(1.3, "a page of a copy takes twice the desk's time, a folio less than the desk's"),
+    flusher=_guess(1.3, "a copy takes twice the desk's time for a page, less for a folio"),
     program=_guess(1.5, _UNDER_LOAD),
 )
 _EPYC_2024: Final = _Times(
-    call_ns=_guess(400, "less than a Xeon Gold 6240's, which has more mitigations", 2.0),
+    call_ns=_guess(400, "shorter than on a Xeon Gold 6240, which has more mitigations", 2.0),
     folio_ns=_guess(1_000, _BETWEEN, 1.7),
     page_ns=_guess(500, _BETWEEN, targets=_DD_TARGETS),
     block_ns=_guess(400, _BETWEEN, 2.0),
@@ -106,14 +106,14 @@ class _Model(NamedTuple):
     memory: int
     disk: str
     drive: str
-    exit_ns: Given = specified(0, "no guest")
+    exit_ns: Given = specified(0, "bare metal, no exits to a hypervisor")
 
 
-_GUEST: Final = assumed(5 * US, "mechanisms.md 7.1 [R]: to the hypervisor and back", 2 * US, 20 * US)
+_GUEST: Final = assumed(5 * US, "mechanisms.md 7.1 [R]: an exit to the hypervisor and back", 2 * US, 20 * US)
 _MODELS: Final = {
     "server-2012": _Model(
         purpose="a server of 2012: two sockets of 8 cores, a SATA disk",
-        times=_scaled_times(_XEON_2019, 1.3, "one thread beside one of a Xeon Gold 6240", call_ns=300),
+        times=_scaled_times(_XEON_2019, 1.3, "a thread's times relative to a Xeon Gold 6240", call_ns=300),
         processors=32,
         nodes=2,
         memory=64,
@@ -140,7 +140,7 @@ _MODELS: Final = {
     ),
     "desktop-2012": _Model(
         purpose="a desktop of 2012: 4 cores, a SATA disk",
-        times=_scaled_times(_XEON_2019, 1.0, "one thread beside one of a Xeon Gold 6240", call_ns=250),
+        times=_scaled_times(_XEON_2019, 1.0, "a thread's times relative to a Xeon Gold 6240", call_ns=250),
         processors=8,
         nodes=1,
         memory=16,
@@ -149,7 +149,7 @@ _MODELS: Final = {
     ),
     "desktop-2018": _Model(
         purpose="a desktop of 2018: 6 cores, a SATA SSD",
-        times=_scaled_times(_XEON_2019, 0.8, "one thread beside one of a Xeon Gold 6240"),
+        times=_scaled_times(_XEON_2019, 0.8, "a thread's times relative to a Xeon Gold 6240"),
         processors=12,
         nodes=1,
         memory=16,
@@ -158,7 +158,7 @@ _MODELS: Final = {
     ),
     "desktop-2024": _Model(
         purpose="a desktop of 2024: 8 cores, an NVMe drive for servers",
-        times=_scaled_times(_EPYC_2024, 0.8, "one thread beside one of a processor of server-2024"),
+        times=_scaled_times(_EPYC_2024, 0.8, "a thread's times relative to a processor of server-2024"),
         processors=16,
         nodes=1,
         memory=32,
@@ -200,7 +200,7 @@ def _machine(name: str, model: _Model, release: Release) -> MachineSpec:
                 **LOOP_MACHINE.processors.inputs(),
                 "count": specified(model.processors, model.purpose),
                 "nodes": specified(model.nodes, model.purpose),
-                "writer_scale": specified(1, "every path has its time"),
+                "writer_scale": specified(1, "the paths have the times of this machine"),
                 "flusher_scale": times.flusher,
                 "program_scale": times.program,
                 "exit_time": model.exit_ns,
@@ -212,7 +212,7 @@ def _machine(name: str, model: _Model, release: Release) -> MachineSpec:
                 **LOOP_MACHINE.memory.inputs(),
                 "memory": specified(model.memory * GIB, model.purpose),
                 "kernel_reserve": assumed(
-                    reserve, "page structs of 1/64 of memory, text, reserves", reserve // 2, reserve * 2
+                    reserve, "page structs (1/64 of memory), kernel text, reserves", reserve // 2, reserve * 2
                 ),
             },
             "disks": {model.disk: drives_of(release)[model.drive].inputs()},

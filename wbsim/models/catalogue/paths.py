@@ -14,13 +14,15 @@ _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Lin
 _INODES: Final = "docs/measurements.md L: a million inodes on Linux 6.18"
 _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 _SPLIT: Final = (
-    f"{_FS_MARK}: a write of one page takes 6 us [5-9]; 8 here, so that all paths sum to the 44 us of system"
-    " time; its split into call and page is a guess"
+    f"{_FS_MARK}: a write of one page takes 6 us [5-9]; the model has 8, so that all paths add up to 44 us"
+    " of system time; the split into call and page is a guess"
 )
 
-LINE_OWN: Final = assumed(20, "mechanisms.md 7.2, 7.5: an atomic operation on a line of one's own", 10, 40)
+LINE_OWN: Final = assumed(
+    20, "mechanisms.md 7.2, 7.5: an atomic operation on a line that the processor holds", 10, 40
+)
 LINE_FROM_FAR: Final = assumed(
-    200, "mechanisms.md 7.2, 7.5: a line from another socket, 0.10-0.25 us; not fitted", 100, 300
+    200, "mechanisms.md 7.2, 7.5: a cache line from another socket, 0.10-0.25 us; not fitted", 100, 300
 )
 """The time that the hardware takes for a cache line (ns)."""
 
@@ -32,17 +34,17 @@ REFERENCE_PATHS: Final[Inputs] = {
         "mark_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
     },
     "inodes": {
-        "add_ns": measured(16, f"{_INODES}: inode_sb_list_add with nobody else at the list"),
-        "del_ns": assumed(20, f"{_INODES}: too short to be seen", 10, 50),
+        "add_ns": measured(16, f"{_INODES}: inode_sb_list_add without contention"),
+        "del_ns": assumed(20, f"{_INODES}: too short to be measured", 10, 50),
         "visit_ns": measured(174, f"{_INODES}: a walk over a million clean inodes"),
-        "unhash_ns": assumed(20, f"{_INODES}: too short to be seen", 10, 50),
+        "unhash_ns": assumed(20, f"{_INODES}: too short to be measured", 10, 50),
         "lru_ns": assumed(20, "a list insertion", 10, 50),
         "chain_ns": assumed(60, "an atomic operation and a cold line", 20, 200),
         "chain_again_ns": assumed(15, "an atomic operation on a warm line", 5, 50),
-        "reference_ns": assumed(400, f"{_INODES}: less than 900 with the page dropped", 200, 900),
+        "reference_ns": assumed(400, f"{_INODES}: less than 900 ns, with dropping the page", 200, 900),
         "evict_ns": measured(600, f"{_INODES}: evict and destroy_inode"),
-        "dentry_ns": measured(1_000, f"{_INODES}: drop_caches, its dentries"),
-        "reclaim_ns": measured(1_000, f"{_INODES}: drop_caches, the rest"),
+        "dentry_ns": measured(1_000, f"{_INODES}: drop_caches, the part of dentries"),
+        "reclaim_ns": measured(1_000, f"{_INODES}: drop_caches, the remaining part"),
     },
     "filesystems": {name: dict(kind.spec.reference_costs) for name, kind in kinds("filesystems").items()},
     "writeback": {
@@ -52,8 +54,8 @@ REFERENCE_PATHS: Final[Inputs] = {
         "inode_ns": measured(300, f"{_PROFILE}: the rest of list handling"),
     },
     "block": {
-        "request_ns": measured(1_130, f"{_PROFILE}: get, and submit_bio without a merge"),
-        "insert_ns": measured(440, f"{_PROFILE}: insert"),
+        "request_ns": measured(1_130, f"{_PROFILE}: getting a request, and submit_bio without a merge"),
+        "insert_ns": measured(440, f"{_PROFILE}: insertion into the elevator"),
         "dispatch_ns": measured(1_790, f"{_PROFILE}: dispatch and queue_rq on virtio without the kick"),
         "complete_ns": measured(1_000, "docs/measurements.md B: hard IRQ per request on virtio"),
     },

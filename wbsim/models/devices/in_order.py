@@ -26,7 +26,7 @@ class InOrder:
         if not ends:
             self._env.call_at(end_ns, self.rank, self._on_end)
         else:
-            assert ends[-1][0] <= end_ns, "a request ends no sooner than the one before"
+            assert ends[-1][0] <= end_ns, "a request must not end before the previous one"
         ends.append((end_ns, done))
 
     def _end(self) -> None:

@@ -69,10 +69,12 @@ class SsdSpec(DeviceSpec):
     @model_validator(mode="after")
     def _check(self) -> SsdSpec:
         if self.cache < self.flash_page:
-            raise BadValue(f"{self.cache} B have to hold a flash_page of {self.flash_page} B", "cache")
+            raise BadValue(
+                f"{self.cache} B is less than a flash_page; give at least {self.flash_page} B", "cache"
+            )
         unit = self.indirection_unit
         if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
-            what = f"{unit} B has to divide flash_page {self.flash_page} B, and be a page"
+            what = f"{unit} B is not allowed; give {PAGE_BYTES} B or more that divide {self.flash_page} B"
             raise BadValue(what, "indirection_unit")
         return self
 
@@ -139,7 +141,10 @@ class WriteCacheSpec(DeviceSpec):
     @model_validator(mode="after")
     def _check(self) -> WriteCacheSpec:
         if not self.piece or self.piece % SECTOR_BYTES:
-            raise BadValue(f"{self.piece} B has to be whole sectors of {SECTOR_BYTES} B", "piece")
+            raise BadValue(
+                f"{self.piece} B is not a whole number of sectors; give a multiple of {SECTOR_BYTES} B",
+                "piece",
+            )
         return self
 
     @property

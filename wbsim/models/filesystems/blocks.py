@@ -34,7 +34,7 @@ def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
     count = 0
     for table in extents():
         within = bool((table[:, 0] >= 0).all() and (table.sum(axis=1) <= blocks).all())
-        require(within, f"{name}: its blocks are the {blocks} that it has")
+        require(within, f"{name}: an extent lies outside its {blocks} blocks")
         count += len(table)
     starts, ends = np.empty(count, np.int64), np.zeros(count + 1, np.int64)  # pages are mapped on first touch
     for first, end in ((-_FAR, middle), (middle, _FAR)):
@@ -47,5 +47,8 @@ def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
         starts[:filled].sort()
         ends[1 : filled + 1].sort()
         twice = starts[:filled][starts[:filled] < ends[:filled]]  # begin before the previous extent ends
-        require(not len(twice), f"{name}: no block is in two files, or in one and free: {twice[:3]}")
+        require(
+            not len(twice),
+            f"{name}: blocks belong to two files, or to a file and the free space: {twice[:3]}",
+        )
         ends[0] = ends[filled]

@@ -79,7 +79,7 @@ class DelallocFilesystem(Filesystem, Runs):
             if inode.dirty_pages + pages <= self.placement.one_run_pages:
                 return pages
             file = self.page(inode)
-        assert isinstance(file, PagedFile), "a file that is written to is open"
+        assert isinstance(file, PagedFile), "the file must be open"
         _, were_clean = self.write(inode, np.arange(file.size, file.size + pages), pages)
         return were_clean
 
@@ -118,7 +118,7 @@ class DelallocFilesystem(Filesystem, Runs):
 
     def page(self, inode: FileInode) -> PagedFile:
         """Keep the pages of a file of one run one by one from now on."""
-        assert isinstance(inode.file, OneRun), "it is kept page by page already"
+        assert isinstance(inode.file, OneRun), "the pages are kept one by one already"
         is_open, pages = inode.file.open, inode.dirty_pages
         file: PagedFile = self.placement.new_file(inode, is_open)
         inode.file = file
@@ -197,9 +197,7 @@ class DelallocFilesystem(Filesystem, Runs):
         """See `Filesystem.check`: dirty pages are counted, and each block is in one file or free."""
         for file in self.files:
             counted, dirty = file.inode.dirty_pages, file.dirty
-            require(
-                counted == dirty, f"{self._name}: the dirty pages of a file are counted: {counted}, {dirty}"
-            )
+            require(counted == dirty, f"{self._name}: a file counts {counted} dirty pages and has {dirty}")
         bases = sorted(file.base for file in self.files)
         middle = bases[len(bases) // 2] if bases else 0
         check_blocks(self._name, self.placement.blocks, self._extent_tables, middle)

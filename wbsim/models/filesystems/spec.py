@@ -51,7 +51,10 @@ class FlusherCosts(Spec):
         for part, whole in (("map_locked_ns", "map_ns"), ("ioend_locked_ns", "ioend_ns")):
             part_ns, whole_ns = getattr(self, part), getattr(self, whole)
             if part_ns is not None and part_ns > whole_ns:
-                raise BadValue(f"{part_ns} ns are more than {whole}, {whole_ns}; it is a part", part)
+                raise BadValue(
+                    f"{part_ns} ns is longer than {whole}, which includes it; give at most {whole_ns} ns",
+                    part,
+                )
         return self
 
 

@@ -176,7 +176,7 @@ class _Build:
     def take(self, ends: bool) -> Bio:
         """Return the current bio, which is complete; *ends*: the current ioend ends with it."""
         ioend, count = self.ioend, self.pages
-        assert ioend is not None, "a bio is at hand"
+        assert ioend is not None, "a bio is being built"
         self.pages = 0
         ioend.bios += 1
         if ends:
@@ -289,7 +289,7 @@ class Writepages:
         """Put up to *at_most* pages from *page* on that lie together under writeback; return their number."""
         pages = file.pages
         run = int(take_run(pages.states, pages.blocks, page, at_most))
-        assert run, "the page is dirty and has a block: only this task makes it clean"
+        assert run, "the page must be dirty and have a block, because only this task makes it clean"
         inode.dirty_pages -= run
         build.add(self.sb.flight, page, int(pages.blocks[page]), run)
         return run
@@ -303,7 +303,7 @@ class Writepages:
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
         """See `Filesystem.zero_end`: the delayed extent behind the end of the file gets its blocks."""
         file = inode.file
-        assert isinstance(file, PagedFile), "a file of one run has no end to be zeroed"
+        assert isinstance(file, PagedFile), "only a file whose pages are kept one by one has an end to zero"
         page = file.size
         while is_delayed(int(file.pages.states[page])):
             yield from self._mapper.map_extent(thread, inode, file, page, 1)

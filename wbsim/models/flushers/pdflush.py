@@ -22,7 +22,7 @@ class PdflushSpec(FlusherSpec):
     @model_validator(mode="after")
     def _check(self) -> PdflushSpec:
         if self.max_threads < self.min_threads:
-            what = f"{self.max_threads} has to be min_threads {self.min_threads} at least"
+            what = f"{self.max_threads} is less than min_threads; give at least {self.min_threads}"
             raise BadValue(what, "max_threads")
         return self
 

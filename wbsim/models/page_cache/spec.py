@@ -24,7 +24,11 @@ class MemorySpec(Spec):
     @model_validator(mode="after")
     def _check(self) -> MemorySpec:
         if self.memory - self.kernel_reserve < MIB:
-            raise BadValue("leaves less than 1 MiB beside kernel_reserve; give more", "memory")
+            raise BadValue(
+                f"{self.memory} B leaves less than 1 MiB after kernel_reserve; give"
+                f" {self.kernel_reserve + MIB} B or more",
+                "memory",
+            )
         return self
 
 
@@ -57,10 +61,8 @@ class DirtyLimits(Spec):
     @model_validator(mode="after")
     def _check(self) -> DirtyLimits:
         if self.dirty_bytes is None and not self.dirty_ratio:
-            raise BadValue(
-                "is 0, so no page could become dirty; give 1 or more, or dirty_bytes", "dirty_ratio"
-            )
+            raise BadValue("is 0, which allows no dirty page; give 1 or more, or dirty_bytes", "dirty_ratio")
         if self.dirty_bytes is not None and self.dirty_bytes < 2 * PAGE_BYTES:
-            what = f"{self.dirty_bytes} B: the kernel takes two pages at least, {2 * PAGE_BYTES} B"
+            what = f"{self.dirty_bytes} B is less than the kernel allows; give at least {2 * PAGE_BYTES} B"
             raise BadValue(what, "dirty_bytes")
         return self

@@ -182,26 +182,28 @@ class Processors(Scheduler):
         running = self._seatless + sum(task.running for task in seated)
         require(
             running + self.idle == self._count,
-            f"processors: each of {self._count} is idle or runs a task: {self.idle} are, {running} do",
+            f"processors: {self.idle} are idle and {running} run a task, of {self._count}",
         )
         require(
             len(set(seated)) == len(seated) and len(self._free) + len(seated) == self._count,
-            f"processors: each seat has one owner, or is free: {seated}, {self._free}",
+            f"processors: each seat must have one owner or be free: {seated}, {self._free}",
         )
         require(
             all(task.running != (task in self._absent) for task in seated),
-            f"processors: who keeps a seat runs or sleeps: {seated}, {list(self._absent)}",
+            f"processors: a task that owns a seat must run or be absent: {seated}, {list(self._absent)}",
         )
         require(
             self._waiting == sum(map(len, self._queues))
             and self._loose == sum(queue.movable for queue in self._queues),
-            f"processors: who waits is in a queue: {self._waiting} do, {[len(of) for of in self._queues]}",
+            f"processors: {self._waiting} tasks wait, the queues have {[len(of) for of in self._queues]}",
         )
-        require(not (self.idle and self._loose), "processors: nobody waits beside an idle one, unless bound")
+        require(
+            not (self.idle and self._loose), "processors: an unbound task waits while a processor is idle"
+        )
         there_is = self._count * self._env.now
         require(
             self.used_ns + self.idle_ns == there_is,
-            f"processors: {there_is} ns are used or idle: {self.used_ns} and {self.idle_ns}",
+            f"processors: {self.used_ns} ns used and {self.idle_ns} ns idle must be {there_is} ns",
         )
 
     def _put(self, task: Task, cpu: int) -> None:
@@ -269,7 +271,7 @@ class Processors(Scheduler):
         elif task.cpu < 0:
             task.cpu = _shortest(self._queues)
         queue, running = self._queues[task.cpu], self._runs[task.cpu]
-        assert running is not None, "an idle processor is taken at once"
+        assert running is not None, "a task waits only while no processor is idle"
         queue.wakes(task, running, self._env.now)
         self._count_waiting(task, 1)
         if running in self._interruptible and queue.takes_over(running):

@@ -41,7 +41,7 @@ class SchedulerSpec(Spec):
     def _check(self) -> SchedulerSpec:
         if (self.algorithm == "CFS") == (self.ahead_time is None or self.granularity is None):
             raise ValueError(
-                f"{self.algorithm}: give ahead_time and granularity for CFS, and for no other scheduler"
+                f"ahead_time and granularity do not fit {self.algorithm}; CFS needs both, others have neither"
             )
         return self
 

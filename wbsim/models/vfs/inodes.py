@@ -320,7 +320,7 @@ class SuperblockInodes:
         """
         require(
             0 <= self.paged <= self.cached,
-            f"{self._bdi.name}: of {self.cached} cached inodes, {self.paged} have pages",
+            f"{self._bdi.name}: {self.paged} inodes have pages, but {self.cached} are cached",
         )
 
 

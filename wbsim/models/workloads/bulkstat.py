@@ -24,7 +24,7 @@ class BulkstatSpec(TreeSpec):
     needs_bulkstat: ClassVar = True
     costs: ClassVar = {
         "app_user_time": assumed(100, "copying a struct from the buffer", 30, 300),
-        "app_system_time": assumed(100, "this inode's part of a call that returns many", 30, 300),
+        "app_system_time": assumed(100, "the share of one inode in a call that returns many", 30, 300),
         "fork_time": SHELL_FORK,
     }
     kind: Literal["bulkstat"] = "bulkstat"
@@ -46,7 +46,7 @@ def parse_command(line: str) -> Inputs:
     parser.add_argument("paths", nargs=1)
     given = parser.parse_args(words_of(line)[1:])
     if given.command.split()[:1] != ["bulkstat"]:
-        raise CommandError(f"{line!r}: of xfs_io only -c bulkstat is modelled")
+        raise CommandError(f"{line!r} is not modelled; write xfs_io -c bulkstat PATH")
     return {"kind": "bulkstat", "directories": given.paths}
 
 

@@ -29,11 +29,11 @@ def words_of(line: str) -> list[str]:
         CommandError: a quotation is not closed, or *line* has a null character or a line break.
     """
     if any(letter in line for letter in "\0\n"):
-        raise CommandError(f"{line!r} is no command line; write one line of text")
+        raise CommandError(f"{line!r} has a line break or a null character; write one line of text")
     try:
         return shlex.split(line) or [""]
     except ValueError as error:
-        raise CommandError(f"{line!r}: {error}; close it") from None
+        raise CommandError(f"{line!r}: {error}; close the quotation") from None
 
 
 def is_whole(text: str) -> bool:
@@ -49,8 +49,8 @@ def one_line(lines: Sequence[str], program: str) -> str:
     """
     if len(lines) > 1:
         raise CommandError(
-            f"{len(lines)} command lines of {program}: only dds are started together; give each a program"
-            " of its own"
+            f"{len(lines)} command lines of {program}: only dd takes several lines; give each line a"
+            " separate program"
         )
     return lines[0]
 
@@ -79,4 +79,4 @@ class CommandParser(ArgumentParser):
         known = [option for action in self._actions for option in action.option_strings]
         near = [get_close_matches(word.partition("=")[0], known, n=1) for word in message.split()[2:]]
         guesses = ", ".join(option for options in near for option in options)
-        return f"; did you mean {guesses}?" if guesses else f"; those that are modelled: {', '.join(known)}"
+        return f"; did you mean {guesses}?" if guesses else f"; modelled are: {', '.join(known)}"

@@ -39,7 +39,7 @@ class DdSpec(WorkloadSpec):
     costs: ClassVar = {
         "app_user_time": measured(250, f"{_READING}; user time of dd into a file, a block of 4 KiB"),
         "read_time": assumed(
-            250, f"{_READING}: 450 ns of system time less a page, for read(2) and for write(2)", 150, 400
+            250, f"{_READING}: part of the 450 ns of read(2) and write(2), without the page", 150, 400
         ),
         "zero_page_time": measured(115, f"{_READING}, blocks of 1 MiB"),
         "fork_time": SHELL_FORK,
@@ -57,9 +57,9 @@ class DdSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _check(self) -> DdSpec:
         if not self.bs or (self.bs % PAGE_BYTES and PAGE_BYTES % self.bs):
-            raise BadValue(f"{self.bs} B is neither a number of 4 KiB pages nor a part of one", "bs")
+            raise BadValue(f"{self.bs} B does not fit pages; give a multiple or a divisor of 4096 B", "bs")
         if len(self.directories) not in (1, self.streams):
-            what = f"{self.streams} streams in {len(self.directories)} directories: give one, or one for each"
+            what = f"{len(self.directories)} directories for {self.streams} streams; give 1 or {self.streams}"
             raise BadValue(what, "directories")
         return self
 
@@ -91,12 +91,12 @@ def parse_commands(commands: Sequence[str]) -> Inputs:
     """
     read = [_operands(command) for command in commands]
     if len({options for _, options in read}) != 1:
-        raise CommandError("all streams have to have the same bs, count and conv")
+        raise CommandError("the streams differ in bs, count or conv; give all the same")
     directories = [str(of.parent) for of, _ in read]
     if len(set(directories)) == 1:
         directories = directories[:1]
     if len({of for of, _ in read}) != len(read):
-        raise CommandError("two streams write to the same file; give each an of= of its own")
+        raise CommandError("two streams write to the same file; give each a different of=")
     (_, (bs, count, fsyncs)), *_ = read
     return {
         "kind": "dd", "streams": len(read), "directories": directories, "bs": bs, "count": count,
@@ -107,16 +107,16 @@ def parse_commands(commands: Sequence[str]) -> Inputs:
 def _operands(command: str) -> tuple[PurePosixPath, tuple[int, int, bool]]:
     program, *words = words_of(command)
     if program != "dd":
-        raise CommandError(f"{command!r} is no dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
+        raise CommandError(f"{command!r} is not a dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
     given = dict(word.partition("=")[::2] for word in words)
     unknown = [name for name in given if name not in ("if", "of", "bs", "count", "conv")]
     if unknown:
-        raise CommandError(f"{unknown[0]}=: not modelled; use if, of, bs, count and conv")
+        raise CommandError(f"{unknown[0]}= is not modelled; use if, of, bs, count and conv")
     if given.get("if") != "/dev/zero" or not given.get("of") or "count" not in given:
-        raise CommandError(f"{command!r} has to give if=/dev/zero, of=FILE and count=N")
+        raise CommandError(f"{command!r} lacks an operand; give if=/dev/zero, of=FILE and count=N")
     conversions = set(filter(None, given.get("conv", "").split(",")))
     if conversions - {"fsync", "fdatasync"}:
-        raise CommandError(f"conv={given['conv']}: not modelled; use fsync or fdatasync")
+        raise CommandError(f"conv={given['conv']} is not modelled; use fsync or fdatasync")
     bs, count = _number(given.get("bs", "512")), _number(given["count"])
     return PurePosixPath(given["of"]), (bs, count, bool(conversions))
 
@@ -124,7 +124,7 @@ def _operands(command: str) -> tuple[PurePosixPath, tuple[int, int, bool]]:
 def _number(text: str) -> int:
     digits = text.rstrip("".join(_SUFFIXES))
     if not is_whole(digits) or text[len(digits) :] not in _SUFFIXES:
-        raise CommandError(f"{text}: dd reads numbers such as 4096, 1024k or 1M")
+        raise CommandError(f"{text!r} is not a number for dd; write one such as 4096, 1024k or 1M")
     return int(digits) * _SUFFIXES[text[len(digits) :]]
 
 

@@ -22,7 +22,7 @@ class FindSpec(TreeSpec):
     purpose: ClassVar = "reads the inode of each file"
     example: ClassVar = "find /mnt/0 -ctime 1"
     costs: ClassVar = {
-        "app_user_time": measured(600, "docs/measurements.md L: find, its user time"),
+        "app_user_time": measured(600, "docs/measurements.md L: user time of find"),
         "app_system_time": measured(1_900, "docs/measurements.md L: lstat and getdents of cached inodes"),
         "fork_time": SHELL_FORK,
     }
@@ -45,9 +45,9 @@ def parse_command(line: str) -> Inputs:
     while words and not words[0].startswith("-"):
         paths.append(words.pop(0))
     if not paths:
-        raise CommandError(f"{line!r}: give a path to begin with: find PATH -ctime 1")
+        raise CommandError(f"{line!r} has no path; write find PATH -ctime 1")
     if len(words) != 2 or words[0] not in ("-ctime", "-mtime", "-atime", "-size"):
-        raise CommandError(f"{line!r}: only one test that needs the inode is modelled, such as -ctime 1")
+        raise CommandError(f"{line!r} is not modelled; give one test that needs the inode, such as -ctime 1")
     return {"kind": "find", "directories": paths}
 
 

@@ -111,11 +111,13 @@ class FioSpec(WorkloadSpec):
     costs: ClassVar = {
         "app_time": measured(300, "docs/measurements.md H: user time per write"),
         "start_time": measured(165 * MS, "docs/measurements.md H: processor time of a fio that writes 4 KiB"),
-        "idle_time": measured(115 * MS, "docs/measurements.md H: wall time of it, less its processor time"),
-        "spin_time": assumed(
-            100 * US, "the longest of ten nanosleeps; chosen after docs/measurements.md I", 60 * US, 300 * US
+        "idle_time": measured(
+            115 * MS, "docs/measurements.md H: wall time of this fio minus its processor time"
         ),
-        "fork_time": assumed(150 * US, "as fs_mark's: fork and exit of a small process", 50 * US, 500 * US),
+        "spin_time": assumed(
+            100 * US, "docs/measurements.md I: the longest of ten nanosleeps", 60 * US, 300 * US
+        ),
+        "fork_time": assumed(150 * US, "as for fs_mark: fork and exit of a small process", 50 * US, 500 * US),
     }
     kind: Literal["fio"] = "fio"
     numjobs: Threads
@@ -139,19 +141,19 @@ class FioSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
         if len(self.directories) not in (1, self.numjobs):
-            what = f"{self.numjobs} jobs in {len(self.directories)} directories: give one, or one for each"
+            what = f"{len(self.directories)} directories for {self.numjobs} jobs; give 1 or {self.numjobs}"
             raise BadValue(what, "directories")
         for name in _OF_A_JOB:
             given = getattr(self, name)
             if isinstance(given, tuple) and len(given) != self.numjobs:
-                what = f"{len(given)} values for {self.numjobs} jobs: give one, or one for each"
+                what = f"{len(given)} values for {self.numjobs} jobs; give 1 or {self.numjobs}"
                 raise BadValue(what, name)
         for number in range(self.numjobs):
             bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
             if not bs or (bs % PAGE_BYTES and PAGE_BYTES % bs):
-                raise BadValue(f"{bs} B is neither a number of 4 KiB pages nor a part of one", "bs")
+                raise BadValue(f"{bs} B does not fit pages; give a multiple or a divisor of 4096 B", "bs")
             if not filesize or filesize % max(bs, PAGE_BYTES):
-                what = f"{filesize} B is no whole number of blocks of {bs} B, or of 4 KiB pages"
+                what = f"{filesize} B is not allowed; give a multiple of {max(bs, PAGE_BYTES)} B"
                 raise BadValue(what, "filesize")
         return self
 

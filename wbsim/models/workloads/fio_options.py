@@ -31,16 +31,18 @@ def jobs_of(line: str) -> list[Inputs]:
     """
     program, *words = words_of(line)
     if program.rsplit("/", 1)[-1] != "fio":
-        raise CommandError(f"{line!r} is not a fio command; it starts with fio")
+        raise CommandError(f"{line!r} is not a fio command; begin with fio")
     files = [word for word in words if not word.startswith("-")]
     if files:
         if len(files) != len(words):
-            raise CommandError("options beside a job file are not modelled; write them into its [global]")
+            raise CommandError(
+                "options next to a job file are not modelled; write them into its section [global]"
+            )
         jobs = [_read(section) for name in files for section in _sections(Path(name))]
     else:
         jobs = [_settled(vars(_PARSER.parse_args(section))) for section in _by_job(words)]
     if not jobs:
-        raise CommandError("there is no job; give each a --name, or a section of its own in a job file")
+        raise CommandError("the command has no job; give --name, or a section in a job file")
     return jobs
 
 
@@ -107,8 +109,8 @@ def _sections(path: Path) -> Iterator[Section]:
     try:
         text = text_of(path)
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "is no text"
-        raise CommandError(f"the job file {path}: {why}; give one that can be read") from None
+        why = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise CommandError(f"the job file {path} cannot be read: {why}; give a readable text file") from None
     common: Section = []
     job: Section | None = None
     for number, raw in enumerate(text.splitlines(), 1):
@@ -120,12 +122,12 @@ def _sections(path: Path) -> Iterator[Section]:
                 yield job
             name = line[1:-1]
             if not name.strip() or not name.isprintable():
-                raise CommandError(f"{path}:{number}: {line!r} names no job; give it some letters")
+                raise CommandError(
+                    f"{path}:{number}: {line!r} has no printable job name; write one, such as [job]"
+                )
             job = common if name == "global" else [*common, (f"{path}:{number}", f"--name={name}")]
         elif job is None:
-            raise CommandError(
-                f"{path}:{number}: {line!r} stands before the first section; begin with [global]"
-            )
+            raise CommandError(f"{path}:{number}: {line!r} is before the first section; begin with [global]")
         else:
             key, equals, value = line.partition("=")
             value = os.path.expandvars(value.strip())
@@ -139,19 +141,20 @@ def _settle_size(job: Inputs) -> None:
     """Set the length of each file from --size or --filesize."""
     filesize, size = job["filesize"], job.pop("size")
     if filesize is None and size is None:
-        raise CommandError("the size of the files is missing; give --filesize or --size")
+        raise CommandError("the file size is missing; give --filesize or --size")
     if filesize is None:
         job["filesize"] = size // job["nrfiles"]
     elif size not in (None, filesize * job["nrfiles"]):
         raise CommandError(
-            "--size differs from nrfiles times --filesize, so that files stay partly empty: not modelled",
+            f"--size is {size} B, but partly empty files are not modelled;"
+            f" give {filesize * job['nrfiles']} B, which is nrfiles times --filesize",
             "size",
         )
 
 
 def _positive(text: str) -> int:
     if not is_whole(text) or int(text) < 1:
-        raise ArgumentTypeError(f"{text}: give a whole number of one or more")
+        raise ArgumentTypeError(f"{text!r} is not allowed; give a whole number of at least 1")
     return int(text)
 
 
@@ -159,13 +162,13 @@ def _size(text: str) -> int:
     digits = text.rstrip("kKmMgGtTbBiI")
     suffix = text[len(digits) :].lower().removesuffix("b")
     if not is_whole(digits) or suffix not in _SIZES:
-        raise ArgumentTypeError(f"{text}: fio reads sizes such as 4k, 64m or 1g")
+        raise ArgumentTypeError(f"{text!r} is not a size for fio; write one such as 4k, 64m or 1g")
     return int(digits) * _SIZES[suffix]
 
 
 def _some(text: str) -> int:
     if not (size := _size(text)):
-        raise ArgumentTypeError(f"{text}: give a size of one byte or more")
+        raise ArgumentTypeError(f"{text!r} is too small; give a size of at least one byte")
     return size
 
 
@@ -175,7 +178,7 @@ def _time(unit: str) -> Callable[[str], int]:
         suffix = text[len(digits) :] or unit
         if not is_whole(digits) or suffix not in _TIMES:
             raise ArgumentTypeError(
-                f"{text}: give a whole number with a unit, such as 20ms or 2s; without one it is {unit}"
+                f"{text!r} is not a time for fio; write one such as 20ms or 2s; the default unit is {unit}"
             )
         return int(digits) * _TIMES[suffix]
 
@@ -191,7 +194,7 @@ _TIMES: Final = {
 
 def _flag(text: str) -> bool:
     if text not in ("", "0", "1"):
-        raise ArgumentTypeError(f"{text}: give 0 or 1")
+        raise ArgumentTypeError(f"{text!r} is not a flag; give 0 or 1")
     return text != "0"
 
 

@@ -62,10 +62,10 @@ class FsMarkSpec(WorkloadSpec):
     costs: ClassVar = {
         "app_user_time": measured(3_600, f"{_MEASURED}: user time per file"),
         "app_system_time": measured(
-            1_400, f"{_MEASURED}: app overhead less user time (mkdir of what exists, the clock)"
+            1_400, f"{_MEASURED}: app overhead minus user time (mkdir of existing directories, clock)"
         ),
         "fork_time": assumed(150 * US, "fork and exit of a small process", 50 * US, 500 * US),
-        "start_time": assumed(500 * US, "open the log, statfs, mkdir", 100 * US, 2 * MS),
+        "start_time": assumed(500 * US, "opening the log, statfs and mkdir", 100 * US, 2 * MS),
         "report_time": assumed(
             1 * MS,
             f"{_MEASURED}: fork, start and report together take about 2 ms an iteration",
@@ -96,9 +96,13 @@ class FsMarkSpec(WorkloadSpec):
                 " fs_mark gives each directory the same number", "processes",
             )  # fmt: skip
         if self.until_steady and self.file_size:
-            raise BadValue("only a pace of making empty files can be steady; give -s 0", "until_steady")
+            raise BadValue(
+                "files have {self.file_size} B, but until_steady needs empty files; give -s 0", "until_steady"
+            )
         if self.processes > MAX_PROCESSES:
-            raise BadValue(f"{self.processes}; fs_mark runs {MAX_PROCESSES} at most", "processes")
+            raise BadValue(
+                f"{self.processes} is more than fs_mark runs; give at most {MAX_PROCESSES}", "processes"
+            )
         return self
 
     @property
@@ -140,14 +144,16 @@ def parse_command(line: str) -> Inputs:
     """
     words = words_of(line)
     if words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
-        raise CommandError(f"{line!r} is not an fs_mark command; it starts with fs_mark")
+        raise CommandError(f"{line!r} is not an fs_mark command; begin with fs_mark")
     given = _parser().parse_args(words[1:])
     if given.S != 0:
-        raise CommandError(f"-S {given.S}: syncing is not modelled yet; use -S0")
+        raise CommandError(f"-S {given.S} is not modelled, because it syncs; use -S0")
     if given.F:
-        raise CommandError("-F: filling the file system is not modelled; use -L with a number of loops")
+        raise CommandError(
+            "-F is not modelled, because it fills the filesystem; use -L with a number of loops"
+        )
     if given.L == 1 and not given.k:
-        raise CommandError("without -L or -k the files are deleted, which is not modelled yet; add -k")
+        raise CommandError("without -L or -k fs_mark deletes the files, which is not modelled; add -k")
     processes = max(given.t, len(given.d))
     return {
         "kind": "fs_mark",
@@ -179,7 +185,7 @@ _OPTIONS: Final = {
 def _number(flag: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not is_whole(text):
-            raise ArgumentTypeError(f"{text}: fs_mark reads plain numbers; write the digits alone")
+            raise ArgumentTypeError(f"{text!r} is not a plain number, which fs_mark needs; write only digits")
         return int(text)
 
     return read

@@ -25,12 +25,12 @@ def _numbered(value: object) -> object:
     """Return the names 0, 1, 2 ... for a bare number of directories; check the paths of a list."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MOST_DIRECTORIES:
-            raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or their paths")
+            raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or a list of paths")
         return tuple(str(number) for number in range(value))
     if isinstance(value, list | tuple):
         for path in value:
             if isinstance(path, str) and not (path and path.isprintable()):
-                raise ValueError(f"{path!r} is no path; give one of letters that can be printed")
+                raise ValueError(f"{path!r} is not a path; give printable characters")
     return value
 
 

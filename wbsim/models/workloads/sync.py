@@ -40,7 +40,7 @@ class SyncSpec(WorkloadSpec):
     """
 
     programs: ClassVar = ("sync",)
-    purpose: ClassVar = "writes back what is dirty, on one or all filesystems"
+    purpose: ClassVar = "writes back the dirty pages of one or all filesystems"
     example: ClassVar = "sync -f /mnt"
     keeps_files: ClassVar = False
     costs: ClassVar = {"fork_time": SHELL_FORK}
@@ -88,9 +88,11 @@ def parse_command(line: str) -> Inputs:
     parser.add_argument("paths", nargs="*")
     given = parser.parse_args(words_of(line)[1:])
     if given.data or (given.paths and not given.file_system):
-        raise CommandError(f"{line!r}: syncing single files is not modelled; write sync, or sync -f PATH")
+        raise CommandError(
+            f"{line!r} is not modelled, because it syncs single files; write sync, or sync -f PATH"
+        )
     if given.file_system and not given.paths:
-        raise CommandError(f"{line!r}: give a path whose filesystem is meant: sync -f PATH")
+        raise CommandError(f"{line!r} has no path of a filesystem; write sync -f PATH")
     return {"kind": "sync", "directories": given.paths}
 
 

@@ -64,7 +64,7 @@ class Pass(Visits):
 
     def gives_up(self) -> bool:
         """See `Visits.gives_up`."""
-        assert self._bdi is not None, "a file is visited on a device"
+        assert self._bdi is not None, "gives_up needs the device of the visit"
         if not self._bdi.queue.congested:
             return False
         self.encountered_congestion = True
@@ -185,7 +185,7 @@ class Pdflush(Flushers):
             worker.thread.task.waits_for = IDLE
             yield PARK
             job, worker.job = worker.job, None
-            assert job is not None, "who wakes a thread gives it work"
+            assert job is not None, "a woken thread must have a job"
             yield from self._do(worker.thread, job)
             self._add_thread()
             if not self._idle or self._alive <= self._min_threads:

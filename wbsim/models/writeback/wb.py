@@ -169,16 +169,16 @@ class WritebackContext(Wb):
                 context.  Or more pages are listed than counted.
         """
         listed, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
-        require(len({id(inode) for inode in listed}) == len(listed), f"{name}: an inode is listed once")
+        require(len({id(inode) for inode in listed}) == len(listed), f"{name}: an inode is listed twice")
         for inode in listed:
-            require(inode.wb == self, f"{name}: the inodes of {inode.wb.name} are not listed here")
-            require(inode.dirty_pages > 0, f"{name}: a clean inode is not listed")
-            require(inode.i_sync is None, f"{name}: an inode is not listed while it is written back")
+            require(inode.wb == self, f"{name}: lists an inode of {inode.wb.name}")
+            require(inode.dirty_pages > 0, f"{name}: lists a clean inode")
+            require(inode.i_sync is None, f"{name}: lists an inode that is being written back")
         pages = sum(inode.dirty_pages for inode in listed)
         require(
             pages <= self.dirty <= self.dirty_and_writeback,
-            f"{name}: listed pages are dirty: {pages} listed, {self.dirty} dirty, with those under writeback"
-            f" {self.dirty_and_writeback}",
+            f"{name}: {pages} listed pages, {self.dirty} dirty pages and {self.dirty_and_writeback} dirty or"
+            " under writeback must not decrease",
         )
 
 

@@ -169,11 +169,11 @@ class Journal:
         held = sum(logged for _, _, logged in self.committed)
         require(
             held <= self.used <= self._spec.blocks,
-            f"journal: {self.used} of {self._spec.blocks} blocks are used, {held} hold what was committed",
+            f"journal: {self.used} of {self._spec.blocks} blocks are used, transactions hold {held}",
         )
         require(
             self.credits >= 0 and self.reserved >= 0,
-            f"journal: nobody gives back more than it had: {self.credits} credits, {self.reserved} kept",
+            f"journal: {self.credits} credits and {self.reserved} reserved ones, neither may be negative",
         )
 
     def _expire(self) -> None:

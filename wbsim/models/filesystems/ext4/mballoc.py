@@ -222,17 +222,17 @@ class Mballoc:
             ends = [run.first + run.size for run in group.runs()]
             require(
                 all(end < run.first for end, run in zip(ends, list(group.runs())[1:], strict=False)),
-                f"free space of group {number}: its runs lie apart",
+                f"free space of group {number}: its runs must have used blocks between them",
             )
             listed = [order for order, of in enumerate(self.of_order) if number in of]
             require(
                 listed == ([group.order] if group.order >= 0 else []),
-                f"free space of group {number}: it is listed by its largest buddy {group.order}: {listed}",
+                f"free space of group {number}: listed by {listed}, its largest buddy has {group.order}",
             )
         counted = sum(run.size for run in self.extents())
         require(
             counted == sum(self._free),
-            f"free space: {sum(self._free)} blocks are those of its runs: {counted}",
+            f"free space: {sum(self._free)} blocks are counted, its runs have {counted}",
         )
 
     def _find_order(self, start: int, length: int) -> tuple[int, int] | None:

@@ -68,7 +68,7 @@ class Ext4Metadata(Metadata[Ext4Inode]):
     def convert(self, worker: Thread, inode: Ext4Inode, ioend: IoEnd) -> Steps:
         """See `Metadata.convert`: ext4_convert_unwritten_extents, in part under i_data_sem."""
         file, task = inode.file, worker.task
-        assert isinstance(file, Ext4File), "an ioend is of a file that is kept page by page"
+        assert isinstance(file, Ext4File), "an ioend needs a file whose pages are kept one by one"
         range_ns = self._costs.range_ns(file.allocations)
         locked_ns = self._costs.range_locked_ns(range_ns)
         worker.spent.complete += range_ns

@@ -106,7 +106,7 @@ class NewBlocks:
                 runs.clear()
             found = self._mballoc.find(group, length)
         if not found[1]:
-            raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
+            raise NoSpace("the filesystem is full; give a larger filesystem, or fewer or smaller files")
         return found
 
     def give_up(self, file: Ext4File) -> None:

@@ -184,7 +184,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
             used += int(np.count_nonzero(states & MAPPED))
         require(
             free + used == self._usable,
-            f"{self._name}: blocks are free or in pages, trees and directories: {free}, {used}",
+            f"{self._name}: {free} free and {used} used blocks must be {self._usable} in total",
         )
 
 

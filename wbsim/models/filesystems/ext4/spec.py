@@ -46,17 +46,17 @@ def ext4_rules(kernel: str) -> dict[str, Given]:
     large_folios, unwritten = release >= (6, 16, 0), release >= (5, 6, 0)
     return {
         "bump_pages": specified(
-            bump, "mechanisms.md 2.5: s_max_writeback_mb_bump of 128 MiB, 2.6.32 to 3.10; before, 16 pages"
+            bump, "mechanisms.md 2.5: s_max_writeback_mb_bump of 128 MiB, 2.6.32 to 3.10; earlier, 16 pages"
         ),
-        "page_bios": specified(page_bios, "mechanisms.md 1.5 [V 2.6.34, 3.10]; to 2.6.36"),
+        "page_bios": specified(page_bios, "mechanisms.md 1.5 [V 2.6.34, 3.10]; up to 2.6.36"),
         "by_order": specified(by_order, "fs/ext4/mballoc.c: mb_optimize_scan, since 5.13 [R]"),
         "packs_closed": specified(
-            packs_closed, "fs/ext4/mballoc.c: since 6.0 [R]; before, mechanisms.md 6.6 [V 3.10]"
+            packs_closed, "fs/ext4/mballoc.c: since 6.0 [R]; earlier, mechanisms.md 6.6 [V 3.10]"
         ),
         "goals": specified(
-            goals, "fs/ext4/mballoc.c: one for each processor since 6.17 [R]; 6.18 measured, E"
+            goals, "fs/ext4/mballoc.c: one for each processor since 6.17 [R]; on 6.18: docs/measurements.md E"
         ),
-        "large_folios": specified(large_folios, "fs/ext4; 6.16 and later [R], 6.18 measured, H"),
+        "large_folios": specified(large_folios, "fs/ext4; from 6.16 on [R]; on 6.18: docs/measurements.md H"),
         "unwritten": specified(unwritten, "dioread_nolock is the default since 5.6 [R]"),
     }
 
@@ -130,8 +130,11 @@ class JournalSpec(Spec):
             ("convert_credits", 2 * self.convert_credits),
         ):  # fmt: skip
             if needed > most:
-                what = f"{self.size} B: a transaction is a third of it, {most} blocks; {name} need {needed}"
-                raise ValueError(f"{what}; give {3 * needed * PAGE_BYTES >> 10} KiB")
+                least = 3 * needed * PAGE_BYTES >> 10
+                raise ValueError(
+                    f"{self.size} B is too small: a transaction has a third of it, {most} blocks, and {name}"
+                    f" need {needed}; give at least {least} KiB"
+                )
 
     @property
     def blocks(self) -> int:
@@ -184,17 +187,17 @@ class Ext4Spec(FilesystemSpec):
         "writer": {
             "create_ns": measured(13_000, f"{_EXT4}: creat, 13 us [8-15]"),
             "block_ns": specified(0, "the time of a page includes it"),
-            "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
-            "iget_ns": measured(6_300, f"{_INODES}: lstat of a cold inode, less that of a warm one"),
-            "unlink_ns": measured(10_500, f"{_INODES}: unlink of a cached inode, less its eviction"),
-            "orphan_ns": measured(1_000, f"{_INODES}: ext4_orphan_add and ext4_orphan_del, their mean"),
+            "mkdir_ns": assumed(60_000, "twice the time of creat", 30_000, 120_000),
+            "iget_ns": measured(6_300, f"{_INODES}: lstat of a cold inode, minus lstat of a warm one"),
+            "unlink_ns": measured(10_500, f"{_INODES}: unlink of a cached inode, minus its eviction"),
+            "orphan_ns": measured(1_000, f"{_INODES}: the mean of ext4_orphan_add and ext4_orphan_del"),
         },
         "flusher": {
-            "map_ns": measured(4_800, f"{_EXT4}: 5.2 us an extent, less its first page"),
+            "map_ns": measured(4_800, f"{_EXT4}: 5.2 us an extent, minus its first page"),
             "page_ns": measured(400, f"{_EXT4}: 0.25 to 0.4 us a page"),
             "ioend_ns": measured(4_200, f"{_EXT4}: the completion worker, 4.2 us [4.0-4.6]"),
-            "map_locked_ns": measured(2_800, f"{_LOCKED}: of 11 us from one extent to the next"),
-            "ioend_locked_ns": measured(1_200, f"{_LOCKED}: of 6 us from one conversion to the next"),
+            "map_locked_ns": measured(2_800, f"{_LOCKED}: a part of the 11 us between extents"),
+            "ioend_locked_ns": measured(1_200, f"{_LOCKED}: a part of the 6 us between conversions"),
             "journal_ns": measured(2_900, f"{_EXT4}: jbd2, 2.8 to 3 us a block"),
         },
     }
@@ -212,15 +215,18 @@ class Ext4Spec(FilesystemSpec):
     @model_validator(mode="after")
     def _check(self) -> Ext4Spec:
         if not self.flex_groups or self.flex_groups & (self.flex_groups - 1):
-            raise BadValue(f"{self.flex_groups} has to be a power of two, such as 16", "flex_groups")
+            raise BadValue(f"{self.flex_groups} is not a power of two; give one, such as 16", "flex_groups")
         if self.size < 2 * _GROUP_BYTES:
-            what = f"{self.size} B have to be two groups of 128 MiB at least; give 256 MiB"
+            what = f"{self.size} B is less than two groups of 128 MiB; give at least 256 MiB"
             raise BadValue(what, "size")
         if self.size > MOST_BYTES:
-            raise BadValue(f"{self.size} B are more than {MOST_BYTES} B; give 64 TiB at most", "size")
+            raise BadValue(f"{self.size} B is more than {MOST_BYTES} B; give at most 64 TiB", "size")
         for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
             if size % PAGE_BYTES:
-                raise BadValue(f"{size} B has to be whole blocks of {PAGE_BYTES} B", *name.split("."))
+                raise BadValue(
+                    f"{size} B is not a whole number of blocks; give a multiple of {PAGE_BYTES} B",
+                    *name.split("."),
+                )
         try:
             self.journal.check()
         except ValueError as error:
@@ -229,12 +235,12 @@ class Ext4Spec(FilesystemSpec):
         for group in {0, 1, min(self.flex_groups, geometry.groups - 1)}:
             if geometry.metadata_blocks(group) >= GROUP_BLOCKS:
                 raise BadValue(
-                    f"what mkfs keeps in group {group} does not fit into its 128 MiB: the inode tables of"
-                    f" {self.flex_groups} flex_groups (2 MiB each) or descriptors; make them"
-                    " fewer or smaller", "flex_groups",
+                    f"{self.flex_groups} inode tables of 2 MiB and the descriptors do not fit into the"
+                    f" 128 MiB of group {group}; give fewer flex_groups or less for descriptors",
+                    "flex_groups",
                 )  # fmt: skip
         if sum(length for _, length in geometry.journal_runs) < geometry.journal_blocks:
-            what = f"{self.journal.size} B do not fit behind the middle of {self.size} B; give less"
+            what = f"{self.journal.size} B does not fit after the middle of the {self.size} B; give less"
             raise BadValue(what, "journal", "size")
         return self
 

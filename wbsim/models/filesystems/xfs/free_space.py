@@ -102,21 +102,21 @@ class FreeSpace:
         firsts, sizes = self.table().T
         require(
             bool(np.all(firsts[:-1] + sizes[:-1] < firsts[1:])),
-            "free space: its extents lie apart, in order",
+            "free space: its extents must be in order, with used blocks between",
         )
         require(
             bool(np.all(sizes > 0)) and int(sizes.sum()) == self.blocks,
-            f"free space: {self.blocks} blocks are those of its extents",
+            f"free space: {self.blocks} blocks are counted, its extents have {int(sizes.sum())}",
         )
         if self._entered:
             by_size = entries(self._tables.spaces.by_size, self._number)[:, 0]
             require(
                 np.array_equal(by_size, np.sort((sizes << SIZE_SHIFT) + firsts)),
-                "free space: both trees hold the same extents",
+                "free space: both trees must hold the same extents",
             )
             require(
                 self.longest() == int(sizes.max(initial=0)),
-                f"free space: {self.longest()} blocks are those of its longest extent",
+                f"free space: its longest extent has {sizes.max(initial=0)} blocks, not {self.longest()}",
             )
 
     def enter(self) -> None:
@@ -155,4 +155,4 @@ class FreeSpace:
             ValueError: some of these blocks are free already.
         """
         if not give_back(self.with_room(1), self._number, block, length):
-            raise ValueError(f"blocks {block} to {block + length - 1} are partly free already")
+            raise ValueError(f"some of the blocks {block} to {block + length - 1} are free already")

@@ -64,7 +64,7 @@ class Group:
         """
         taken = self.free.take_near(0, blocks)
         if taken is None or taken[1] < blocks:
-            raise NoSpace(f"allocation group {self.number} is full; give a larger filesystem, or fewer files")
+            raise NoSpace(f"allocation group {self.number} is full; give a larger filesystem or fewer files")
         return taken[0]
 
 
@@ -89,7 +89,7 @@ def lock_group(
         if first is None:
             length = max(group.free.longest() for group in groups)
             if not length:
-                raise NoSpace("the filesystem is full; give a larger one, or fewer or smaller files")
+                raise NoSpace("the filesystem is full; give a larger filesystem, or fewer or smaller files")
             continue
         thread.before_sleep()
         yield first.agf.down(thread.task)

@@ -149,16 +149,18 @@ class XfsLog:
             LawBroken: an item is out of order, or ``full`` disagrees with the used bytes.
         """
         lsns, size = list(self.ail.values()), self._spec.size
-        require(lsns == sorted(lsns), "log: the AIL is in the order in which the items were logged")
+        require(lsns == sorted(lsns), "log: the AIL must be in the order in which the items were logged")
         require(
             not lsns or 0 <= lsns[0] <= lsns[-1] <= self._written,
-            f"log: its tail lies between its beginning and its head: {lsns[:1]}, {self._written}",
+            f"log: its tail {lsns[:1]} must lie between 0 and its head {self._written}",
         )
         require(
             self.full == (self.used_bytes() >= size),
-            f"log: it is full when {self.used_bytes()} of {size} bytes are used, and only then",
+            f"log: full is {self.full}, with {self.used_bytes()} of {size} bytes in use",
         )
-        require(self._written % SECTOR_BYTES == 0, f"log: {self._written} bytes are whole sectors")
+        require(
+            self._written % SECTOR_BYTES == 0, f"log: {self._written} written bytes are not whole sectors"
+        )
 
     def _out_of_room(self) -> None:
         """Push the checkpoint, which has reached its largest size or has filled the log."""

@@ -91,7 +91,7 @@ class XfsMetadata(Metadata[XfsInode]):
     def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
         """xfs_iomap_write_unwritten: convert *ioend* under the ILOCK, and its rmap under the AGF, too."""
         file, costs, task = inode.file, self._costs, worker.task
-        assert isinstance(file, PagedFile), "an ioend is of a file that is kept page by page"
+        assert isinstance(file, PagedFile), "an ioend needs a file whose pages are kept one by one"
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task)
         range_ns = costs.range_ns(file.allocations)

@@ -108,7 +108,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
                 yield from runs.in_pieces(thread, inode, wbc)
                 return
         taken = group.free.take_near(0, pages)
-        assert taken is not None, "the group that was locked has room"
+        assert taken is not None, "the locked group has free blocks"
         map_ns, rmap_ns = self._costs.run_map_ns()
         pages_ns = pages * self._costs.page_ns(inode.folio_pages)
         thread.spent.pages += pages_ns

@@ -26,8 +26,10 @@ from wbsim.sim.param import (
 from wbsim.sim.units import GIB, PAGE_BYTES
 
 _PREALLOC: Final = {
-    "fixed": "[V 2.6.34, 2.6.37]", "size": "[V 2.6.39, 3.1]", "preceding": "[V 3.10, 3.11, 6.17]",
-}  # fmt: skip
+    "fixed": "[V 2.6.34, 2.6.37]",
+    "size": "[V 2.6.39, 3.1]",
+    "preceding": "[V 3.10, 3.11, 6.17]",
+}
 
 
 def _xfs(
@@ -43,13 +45,17 @@ def _xfs(
 ) -> dict[str, Given]:
     return {
         "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
-        "whole_calls": specified(whole_calls, "fs/iomap; since 4.8 [R], 6.18 measured, D"),
-        "zeroing_converts": specified(zeroing, "fs/xfs/xfs_iomap.c; 6.10 and later [R], 6.18 measured, D"),
+        "whole_calls": specified(whole_calls, "fs/iomap; since 4.8 [R]; on 6.18: docs/measurements.md D"),
+        "zeroing_converts": specified(
+            zeroing, "fs/xfs/xfs_iomap.c; from 6.10 on [R]; on 6.18: docs/measurements.md D"
+        ),
         "nr_to_write_counts": specified(counts, "mechanisms.md 2.5 [V 2.6.34-2.6.37]; since 2.6.32 [R]"),
         "unwritten": specified(unwritten, "mechanisms.md 6.2: not in 5.4, in 5.10 [V 5.4, 5.10]"),
-        "large_folios": specified(large_folios, "fs/xfs; 5.18 and later [R], 6.18 measured, H"),
-        "cil": specified(cil, "mechanisms.md 5.2, 7.5: one xc_cil_lock to 5.19, per processor from 6.0 on"),
-        "wraps": specified(wraps, "mechanisms.md 2.4; not since 4.20 [R]; seen in traces of 6.18"),
+        "large_folios": specified(large_folios, "fs/xfs; from 5.18 on [R]; on 6.18: docs/measurements.md H"),
+        "cil": specified(
+            cil, "mechanisms.md 5.2, 7.5: one xc_cil_lock up to 5.19, per processor from 6.0 on"
+        ),
+        "wraps": specified(wraps, "mechanisms.md 2.4; up to 4.19 [R]; confirmed by traces of 6.18"),
     }
 
 
@@ -66,7 +72,7 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
         large_folios=release >= (5, 18, 0),
         cil="per_cpu" if release >= (6, 0, 0) else "spinlock",
     )
-    spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; 4.6 and later [R]")
+    spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; from 4.6 on [R]")
     return {**rules, "spans_calls": spans_calls}
 
 
@@ -129,9 +135,8 @@ class LogSpec(Spec):
     def _check(self) -> LogSpec:
         if not self.record_header < self.iclog_bytes <= self.checkpoint_bytes <= self.size // 2:
             raise ValueError(
-                "sizes have to grow: record_header < iclog_bytes <= checkpoint_bytes <= half of size; the"
-                " kernel"
-                " pushes a checkpoint at an eighth of size"
+                "give record_header < iclog_bytes <= checkpoint_bytes <= half of size; the kernel pushes a"
+                " checkpoint at an eighth of size"
             )
         return self
 
@@ -179,7 +184,9 @@ class XfsWriterCosts(Spec):
     def _check(self) -> XfsWriterCosts:
         if self.agi_ns > self.create_ns:
             raise BadValue(
-                f"{self.agi_ns} ns are more than create_ns, {self.create_ns}; it is a part", "agi_ns"
+                f"{self.agi_ns} ns is longer than create_ns, which includes it; give at most"
+                f" {self.create_ns} ns",
+                "agi_ns",
             )
         return self
 
@@ -226,17 +233,19 @@ class XfsSpec(FilesystemSpec):
     reference_costs: ClassVar[Inputs] = {
         "writer": {
             "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
-            "agi_ns": specified(0, "no lock: what was fitted to these times was fitted without it"),
+            "agi_ns": specified(
+                0, "the AGI is not locked: constants were fitted to these times without its lock"
+            ),
             "chunk_ns": assumed(
-                40_000, "a btree insertion in AGF and AGI and 64 inodes to format", 10_000, 100_000
+                40_000, "btree insertions in AGF and AGI, and formatting of 64 inodes", 10_000, 100_000
             ),
             "dir_block_ns": assumed(
                 10_000, "one block allocation; a data extent takes 9.6 us", 5_000, 20_000
             ),
-            "mkdir_ns": assumed(60_000, "two creat's worth", 30_000, 120_000),
-            "iget_ns": measured(6_200, f"{_INODES}: lstat of a cold inode, less that of a warm one"),
-            "bulkstat_ns": measured(3_300, f"{_INODES}: bulkstat, less its eviction"),
-            "remove_ns": measured(10_300, f"{_INODES}: unlink of a cached inode, less its eviction"),
+            "mkdir_ns": assumed(60_000, "twice the time of creat", 30_000, 120_000),
+            "iget_ns": measured(6_200, f"{_INODES}: lstat of a cold inode, minus lstat of a warm one"),
+            "bulkstat_ns": measured(3_300, f"{_INODES}: bulkstat of an inode, minus its eviction"),
+            "remove_ns": measured(10_300, f"{_INODES}: unlink of a cached inode, minus its eviction"),
             "inactivate_ns": measured(6_200, f"{_INODES}: xfs_inodegc_worker"),
         },
         "flusher": {
@@ -246,9 +255,11 @@ class XfsSpec(FilesystemSpec):
             "rmap_ns": assumed(22_000, "as on the desk, docs/measurements.md R", 5_000, 40_000),
             "rmap_ioend_ns": assumed(15_000, "as on the desk, docs/measurements.md R", 5_000, 30_000),
             "log": {
-                "commit_ns": assumed(150, "xc_cil_lock: move the items and sum their space", 100, 500),
+                "commit_ns": assumed(
+                    150, "moving items and adding up their space under xc_cil_lock", 100, 500
+                ),
                 "item_ns": assumed(
-                    0, "in the measured times of the paths; where it is locked, V13's machine has it", 0, 600
+                    0, "the measured times of the paths include it; v13-vm has it for a locked CIL", 0, 600
                 ),
                 "record_ns": assumed(8_000, "copying 32 KiB of items and writing the record", 3_000, 20_000),
                 "buffer_ns": assumed(10_000, "flushing 32 inodes into their cluster buffer", 5_000, 30_000),
@@ -281,24 +292,37 @@ class XfsSpec(FilesystemSpec):
     @model_validator(mode="after")
     def _check(self) -> XfsSpec:
         if self.cluster_bytes % self.inode_bytes or CHUNK_INODES * self.inode_bytes % self.cluster_bytes:
-            raise BadValue("has to hold whole inodes and to divide a chunk of 64", "cluster_bytes")
+            raise BadValue(
+                f"{self.cluster_bytes} B does not hold a number of inodes that divides 64; give"
+                " 32 * inode_bytes",
+                "cluster_bytes",
+            )
         size, group = self.allocsize, self.size // self.agcount
         if size is not None and (not 16 * PAGE_BYTES <= size <= GIB or size & (size - 1)):
-            raise BadValue(f"{size} B has to be a power of two from 64 KiB to 1 GiB", "allocsize")
+            raise BadValue(
+                f"{size} B is outside the allowed values; give a power of two from 64 KiB to 1 GiB",
+                "allocsize",
+            )
         for name in ("inode_log_bytes", "extent_log_bytes", "dirent_log_bytes"):
             if getattr(self, name) > self.log.checkpoint_bytes:
                 most = self.log.checkpoint_bytes
-                raise BadValue(f"does not fit into a checkpoint of {most} B; give less", name)
+                raise BadValue(
+                    f"{getattr(self, name)} B does not fit into a checkpoint of {most} B; give less", name
+                )
         unit = self.stripe_unit
         if unit is not None and (not unit or unit % PAGE_BYTES):
-            raise BadValue(f"{unit} B has to be whole pages of {PAGE_BYTES} B", "stripe_unit")
+            raise BadValue(
+                f"{unit} B is not a whole number of pages; give a multiple of {PAGE_BYTES} B", "stripe_unit"
+            )
         if not self.group_head < group <= MAX_GROUP_BYTES:
             raise BadValue(
-                f"the groups are of {group} B; they have to be larger than group_head and at most 1 TiB:"
-                " change size or agcount", "size",
+                f"a group has {group} B; it must be larger than group_head and at most 1 TiB: change"
+                " size or agcount", "size",
             )  # fmt: skip
         if self.log.size >= group - self.group_head:
-            what = "the log has to fit into one allocation group; give a smaller log or fewer groups"
+            what = (
+                f"{self.log.size} B does not fit into an allocation group; give a smaller log or fewer groups"
+            )
             raise BadValue(what, "log", "size")
         return self
 
