@@ -47,22 +47,20 @@ def choose(root: Path = _ROOT) -> bool:
     """
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", *ENGINES):
-        raise _refusal(f"{VARIABLE}={wanted}: there is no such engine; use one of {', '.join(ENGINES)}")
+        raise _refusal(f"{VARIABLE}={wanted} is not an engine; use one of {', '.join(ENGINES)}")
     unjitted = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     if unjitted and wanted == "compiled":
-        raise _refusal(
-            f"the compiled engine needs Numba; leave NUMBA_DISABLE_JIT out, or use {VARIABLE}=light"
-        )
+        raise _refusal(f"the compiled engine needs Numba; unset NUMBA_DISABLE_JIT, or use {VARIABLE}=light")
     built = PathFinder.find_spec(PACKAGE) if wanted in ("", "compiled") and not unjitted else None
     if built is None or built.origin is None:
         if wanted == "compiled":
-            raise _refusal("the compiled engine was not built; build it with make compiled, or use light")
+            raise _refusal("the compiled engine is not built; build it with make compiled, or use light")
         return False
     folder = Path(built.origin).parent
     if (folder / "digest").read_text() != digest(root):
         raise _refusal(
-            f"the compiled engine in {folder} was made of other sources than those in {root}; build it anew"
-            f" with make compiled, or do without it: {VARIABLE}=light"
+            f"the compiled engine in {folder} does not have the sources in {root}; build it again with make"
+            f" compiled, or use {VARIABLE}=light"
         )
     sys.meta_path.insert(0, _Libraries(folder))
     return True
@@ -76,7 +74,9 @@ def engine(compiled: bool) -> str:
     """
     wanted = os.environ.get(VARIABLE) or ("compiled" if compiled else "light")
     if compiled != (wanted == "compiled"):
-        raise _refusal(f"{VARIABLE}={wanted}: too late, the models are loaded; set it before")
+        raise _refusal(
+            f"{VARIABLE}={wanted} has no effect after the import of wbsim; set it before the import"
+        )
     return wanted
 
 

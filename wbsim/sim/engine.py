@@ -81,7 +81,7 @@ class Standstill(Exception):
         names = sorted(set(busy))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         super().__init__(
-            f"{events} events at {now_ns / 1e9:.9g} s, and the clock stands; busy: "
+            f"{events} events at {now_ns / 1e9:.9g} s, and the clock does not advance; busy: "
             f"{', '.join(names[:_NAMED])}{more}"
         )
 
@@ -184,7 +184,7 @@ def _named(entry: Entry) -> str:
 
 
 def _unstarted() -> Steps:
-    raise RuntimeError("the task has no body yet: env.start(task, steps)")
+    raise RuntimeError("the task has no body; call env.start(task, steps) first")
     yield
 
 
@@ -284,7 +284,7 @@ class Environment:
         while True:
             when: i64 = entry.when
             if when > give_up_ns:
-                raise GiveUp(f"still {len(agenda) + 1} events to come at {int(give_up_ns) / 1e9:g} s")
+                raise GiveUp(f"{len(agenda) + 1} events remain at {int(give_up_ns) / 1e9:g} s")
             self.now = when
             left -= 1
             if left == 0:
@@ -366,7 +366,7 @@ class Environment:
     def _await(self, task: Task, wait: object) -> None:
         if not isinstance(wait, Event):
             raise TypeError(
-                f"{task.name} yielded {wait!r}: yield a whole number of ns, PARK, an event or a generator"
+                f"{task.name} yielded {wait!r}; yield a whole number of ns, PARK, an event or a generator"
             )
         if wait.callbacks is None:
             self.wake(task)

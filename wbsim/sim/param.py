@@ -105,7 +105,9 @@ def _parse(kind: str) -> BeforeValidator:
         if isinstance(value, ByHand | bool | float):
             raise ValueError(f"{value!r} has no unit; write a text such as {units.EXAMPLES[kind]}")
         if value is not None and not isinstance(value, int):
-            raise ValueError(f"is no {kind}; write a text such as {units.EXAMPLES[kind]}")
+            raise ValueError(
+                f"{str(value)[:60]} is not a {kind}; write a text such as {units.EXAMPLES[kind]}"
+            )
         return value
 
     return BeforeValidator(parse)
@@ -132,7 +134,7 @@ def number(value: object) -> object:
         ValueError: *value* is a flag or a text.
     """
     if isinstance(value, bool | str):
-        raise ValueError(f"{value!r} is no number; write one, without quotes")
+        raise ValueError(f"{value!r} is not a number; write a number without quotes")
     return value
 
 
@@ -209,7 +211,7 @@ def is_name(text: str) -> bool:
 
 def _name(value: object) -> object:
     if isinstance(value, str) and not is_name(value):
-        raise ValueError(f"is {value[:100]!r}; give 1 to 100 letters that can be printed")
+        raise ValueError(f"is {value[:100]!r}; give 1 to 100 printable characters")
     return value
 
 
@@ -223,7 +225,9 @@ def _with_names(given: Any) -> Any:
         return given
     for name in given:
         if not isinstance(name, str) or not is_name(name) or "/" in name:
-            raise BadValue("is no name; give 1 to 100 letters without a slash", str(name)[:100])
+            raise BadValue(
+                "is not a name; give 1 to 100 printable characters without a slash", str(name)[:100]
+            )
     return dict(given)
 
 
@@ -308,7 +312,9 @@ def _check_range(field: FieldInfo, key: str, value: Any, given: Given) -> None:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise BadValue(f"low and high: {message}", key) from None
     if not low <= value <= high:
-        raise BadValue(f"{value} does not lie between low, {low}, and high, {high}", key)
+        raise BadValue(
+            f"{value} is outside its range; give low and high that include it, not {low} and {high}", key
+        )
 
 
 def _inputs(value: Any, given: Given | None) -> Any:

@@ -43,7 +43,7 @@ class Beside(simpy.Environment):
 
     @_now.setter
     def _now(self, now_ns: int) -> None:
-        assert now_ns == 0, "the model's clock is the only one"
+        assert now_ns == 0, "only the model sets the clock"
 
     def schedule(self, event: Event, priority: Any = NORMAL, delay: Any = 0) -> None:
         """See `simpy.Environment.schedule`; *delay* is whole ns.
@@ -52,12 +52,12 @@ class Beside(simpy.Environment):
             TypeError: *delay* is not a whole number.
         """
         if not isinstance(delay, int):
-            raise TypeError(f"a delay of {delay!r}: the clock counts whole ns")
+            raise TypeError(f"a delay of {delay!r} is not allowed; give a whole number of ns")
         self._env.call_at(self._env.now + delay, priority, partial(_fire, event))
 
     def run(self, until: Any = None) -> Any:
         """Raise an error: only the model's environment can be run, by env.run()."""
-        raise RuntimeError("run the model's environment: SimPy's processes run beside it")
+        raise RuntimeError("SimPy processes run with the model; call env.run() of the model's environment")
 
     def step(self) -> None:
         """See `run`."""

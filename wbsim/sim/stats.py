@@ -23,7 +23,7 @@ def confidence_95(values: Sequence[float]) -> Interval:
         ValueError: *values* has fewer than two values.
     """
     if len(values) < 2:
-        raise ValueError("an interval needs at least two values")
+        raise ValueError(f"{len(values)} values have no interval; give at least 2")
     from scipy.stats import t
 
     mean = fmean(values)
@@ -39,5 +39,7 @@ def batch_means(series: Sequence[float], batches: int) -> list[float]:
     """
     size = len(series) // batches
     if size == 0:
-        raise ValueError(f"{len(series)} values do not fill {batches} batches")
+        raise ValueError(
+            f"{len(series)} values do not fill {batches} batches; give fewer batches or more values"
+        )
     return [fmean(series[i * size : (i + 1) * size]) for i in range(batches)]

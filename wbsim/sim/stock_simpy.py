@@ -98,7 +98,7 @@ class StockEnvironment:
                     raise Standstill(self.now, self.most_at_once, ["stock SimPy's events"])
                 left, stood_ns = self.most_at_once, self.now
         if peek() != simpy.core.Infinity:
-            raise GiveUp(f"still events to come at {last / 1e9:g} s")
+            raise GiveUp(f"events remain at {last / 1e9:g} s")
 
     def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
         """Return a timeout as SimPy's, but with *rank* as its priority."""

@@ -53,7 +53,7 @@ class Streams:
             ValueError: *name* is already taken; two components would share their numbers.
         """
         if name in self._taken:
-            raise ValueError(f"the random stream {name!r} is already taken")
+            raise ValueError(f"the random stream {name!r} is in use; give another name")
         self._taken.add(name)
         digest = blake2b(name.encode(), digest_size=8).digest()
         key = (self._replication, int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:], "big"))

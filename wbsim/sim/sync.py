@@ -292,7 +292,7 @@ class Mutex:
     def wait(self, task: Task) -> Park:
         """Let *task* wait for the lock, after a failed `try_acquire`.  Yield the result."""
         owner = self._owner
-        assert owner is not None, f"{self.name}: wait() without a failed try_acquire()"
+        assert owner is not None, f"{self.name}: wait() needs a failed try_acquire() before"
         self.stat.contentions += 1
         if owner.running:
             if not self._spinning:
@@ -311,7 +311,7 @@ class Mutex:
             spins(task, self.name, self._env.now - since_ns)
             self._sleeping.append((task, since_ns))
             task.waits_for = self._waited
-            assert task.scheduler is not None, "the owner has a scheduler, and so have those who wait for it"
+            assert task.scheduler is not None, "a task that spins must have a scheduler"
             task.scheduler.sleeps(task)
 
     def release(self) -> None:
@@ -320,7 +320,7 @@ class Mutex:
         A spinning task has the lock after the hand-off; a sleeping task wakes up as its owner.
         """
         owner = self._owner
-        assert owner is not None, f"{self.name}: released but not held"
+        assert owner is not None, f"{self.name}: release() of a lock that is not held"
         self._owner = None
         _forget(owner, self._on_owner_sleeps)
         if not self._spinning and not self._sleeping:
@@ -602,7 +602,7 @@ class RwSemaphore:
             waiter = self._spinning.popleft()
             spins(waiter.task, self.name, self._env.now - waiter.since_ns)
             self._enqueue(waiter)
-            assert waiter.task.scheduler is not None, "a task spins with a processor"
+            assert waiter.task.scheduler is not None, "a task that spins must have a scheduler"
             waiter.task.scheduler.sleeps(waiter.task)
 
     def _enqueue(self, waiter: _Waiter) -> None:
@@ -692,7 +692,7 @@ class Completion:
 
     def complete(self) -> None:
         """complete_all: the event happens, and all waiting tasks wake."""
-        assert not self.done, "a completion is completed once"
+        assert not self.done, "a completion completes only once"
         self.done = True
         for task in self._waiters:
             self._env.wake(task)

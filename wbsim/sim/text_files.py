@@ -24,7 +24,7 @@ def refuse_irregular(path: Path) -> None:
     """
     mode = path.stat().st_mode
     if not S_ISREG(mode) and not S_ISDIR(mode):
-        raise OSError(errno.EINVAL, "is no regular file", str(path))
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -44,7 +44,7 @@ def parse(text: str, kind: str) -> int:
     scale = SCALES[kind]
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no quantity; write a number and a unit, such as {EXAMPLES[kind]}")
+        raise ValueError(f"{text!r} is not a quantity; write a number and a unit, such as {EXAMPLES[kind]}")
     number, unit = match.groups()
     if unit in ("k", "m", "g", "K", "M", "G") and kind == "size":
         letter = unit.upper()
@@ -54,13 +54,13 @@ def parse(text: str, kind: str) -> int:
             f' or "{number} {decimal}B" (powers of ten)'
         )
     if unit not in scale:
-        what = f"{unit!r} is no unit of {kind}" if unit else f"{text!r} has no unit"
+        what = f"{unit!r} is not a unit of {kind}" if unit else f"{text!r} has no unit"
         raise ValueError(f"{what}; use one of {', '.join(scale)}, such as {EXAMPLES[kind]}")
     amount = Fraction(number) * scale[unit]
     if amount < 0:
-        raise ValueError(f"{text!r} is negative; a {kind} is zero or more")
+        raise ValueError(f"{text!r} is negative; give a {kind} of zero or more")
     if amount.denominator != 1:
-        raise ValueError(f"{text!r} is not a whole number of {_base(kind)}")
+        raise ValueError(f"{text!r} is a fraction; give a whole number of {_base(kind)}")
     return int(amount)
 
 
