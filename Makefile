@@ -1,7 +1,7 @@
-# Everything sets itself up: a virtual environment in .venv, from the pinned versions.
+# Each target makes what it needs in a virtual environment, .venv, with the pinned versions.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# What is imported is compiled once and kept, whatever the caller's environment says; the rest never is.
+# Python keeps the bytecode of imported modules, even if the caller's environment forbids it.  pip compiles nothing.
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 SITE_OF := import sysconfig; print(sysconfig.get_path("platlib"))
@@ -12,13 +12,13 @@ reproduce: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/wbsim reproduce P13 --out results/P13
 
-# mypy has one processor for half a minute, while Numba compiles on the other one; then the tests begin.  Whole
-# commands and reports (`long`) are run by test-compiled, at a fifth of the cost.
+# mypy runs on one processor for half a minute, while Numba compiles on the other; then the tests begin.  Complete
+# commands and reports (`long`) run in test-compiled, at a fifth of the cost.
 test: .venv/development
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy & types=$$!; $(BIN)/python -m tests.warm && $(BIN)/pytest -n auto -m 'not (fullsize or long)'; tests=$$?; wait $$types && exit $$tests
 
-# The same tests of the compiled engine, and that it gives what the source gives.
+# The tests with the compiled engine, and a comparison of its results with those of the source.
 test-compiled: .venv/development
 	@$(MAKE) --no-print-directory compiled
 	WBSIM_ENGINE=compiled $(BIN)/python -m tests.warm
@@ -29,27 +29,27 @@ lint: .venv/development
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# With AGAINST=COMMIT: the CPU time of P13, full size, in five pairs against that commit.
+# The benchmark.  With AGAINST=COMMIT: the CPU time of P13 at full size, in five pairs of runs with that commit.
 bench: .venv/runtime
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/python -m $(if $(AGAINST),tests.bench_against $(AGAINST),tests.bench)
 
-# Full-size: the claims of every experiment, on the compiled engine (CONTRIBUTING says how long it takes).
+# The full-size runs: the claims of every experiment, on the compiled engine (CONTRIBUTING.md has the time).
 check: .venv/development
 	@$(MAKE) --no-print-directory compiled
 	WBSIM_ENGINE=compiled $(BIN)/pytest -m fullsize -n 2
 
-# Whole runs of any scenario, on the source and compiled, and inputs with faults: for MINUTES, on all processors.
+# Random scenarios on the source and on the compiled engine, and faulty inputs: for MINUTES, on all processors.
 fuzz: .venv/development
 	@$(MAKE) --no-print-directory compiled
 	$(BIN)/python -m tests.fuzz --minutes $(or $(MINUTES),5)
 
-# Plants faults in a part, e.g. `make mutants PART=wbsim/models/block`, and prints those that no test sees (minutes);
-# without PART in all of them.
+# Plant faults in a part, such as `make mutants PART=wbsim/models/block`, and print the faults that no test finds
+# (minutes).  Without PART, plant faults in all parts.
 mutants: .venv/mutants
 	$(BIN)/python -m tests.mutants $(PART)
 
-# The timed modules once more, as a library: five to six times as fast, with the same results.
+# The modules that a run spends its time in, as a library: five to six times as fast, with the same results.
 compiled: .venv/compiler
 	@WBSIM_ENGINE=compiled $(BIN)/python -c 'import wbsim.sim' 2> /dev/null || $(MAKE) --no-print-directory build-engine
 
@@ -60,17 +60,17 @@ build-engine:
 	    WBSIM_COMPILE=1 $(BIN)/python setup.py --quiet build_ext --build-lib "$$site" > build/log 2>&1 || \
 	    { tail -n 20 build/log; exit 1; }
 
-# The same in a wheel for this platform, in dist.
+# A wheel in dist for this platform, with the compiled engine.
 wheel: .venv/compiler
 	WBSIM_COMPILE=1 $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# The notebooks in Jupyter, as notebooks of their own beside the sources.
+# Open the notebooks in Jupyter, as .ipynb files next to their sources.
 notebook: .venv/notebook
 	@$(MAKE) --no-print-directory fastest
 	$(BIN)/jupytext --quiet --to notebook notebooks/*.py
 	$(BIN)/jupyter lab notebooks
 
-# The compiled engine where it can be built, the interpreted one otherwise.
+# The compiled engine if it can be built, otherwise the interpreted engine.
 .PHONY: fastest
 fastest:
 	@if command -v $(CC) > /dev/null; then $(MAKE) --no-print-directory compiled || \

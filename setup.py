@@ -1,6 +1,7 @@
-"""The optional build: the modules that a run spends its time in, compiled by mypyc from their own source.
+"""The optional build: mypyc compiles the modules that a run spends its time in.
 
-Only where WBSIM_COMPILE is set, as `make compiled` and `make wheel` do: otherwise no compiler is needed.
+The build compiles only if WBSIM_COMPILE is set, as `make compiled` and `make wheel` do.  Otherwise it needs
+no compiler.
 """
 
 import os
@@ -14,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
-os.environ["WBSIM_ENGINE"] = "light"  # an older build need not fit
+os.environ["WBSIM_ENGINE"] = "light"  # an older build may not match the sources
 from wbsim.sim.build import PACKAGE, digest  # noqa: E402
 
 
@@ -33,7 +34,7 @@ class BuildEngine(build_ext):
     """Put the libraries into a package of their own, with the digest of their sources next to them."""
 
     def get_ext_fullpath(self, ext_name: str) -> str:
-        """Where the library of a module lies: in the package, below the module's own."""
+        """Return the path of a module's library: in `PACKAGE`, at the path of the module."""
         *folders, last = self.get_ext_fullname(ext_name).split(".")
         return str(Path(self.build_lib, PACKAGE, *folders, self.get_ext_filename(last)))
 
@@ -54,15 +55,15 @@ class BuildEngine(build_ext):
         super().build_extension(ext)
 
     def run(self) -> None:
-        """Build, and say of which sources."""
+        """Build, and write the digest of the sources next to the libraries."""
         super().run()
         package = Path(self.build_lib, PACKAGE)
         (package / "digest").write_text(digest(ROOT / "wbsim"))
-        (package / "__init__.py").write_text('"""What `make compiled` has made: see `sim.build`."""\n')
+        (package / "__init__.py").write_text('"""The libraries of `make compiled`: see `sim.build`."""\n')
 
 
 def extensions() -> list[Extension]:
-    """One library, and a stub for each module."""
+    """Return one library, and a stub for each module; return nothing without WBSIM_COMPILE."""
     if "WBSIM_COMPILE" not in os.environ:
         return []
     from mypyc.build import mypycify
