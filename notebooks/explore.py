@@ -13,8 +13,9 @@
 # %% [markdown]
 # # Questions in three lines
 #
-# `import wbsim` is all that a notebook needs: load an experiment, change it, run it, look. Each cell below is one
-# question. They are small, so that the whole notebook takes a minute; take the changes away for the real thing.
+# A notebook needs only `import wbsim`. Load an experiment, change it, run it and look at the results.
+# Each cell below answers one question.
+# The runs are small, so that the complete notebook takes a minute. Remove `small` for runs of full size.
 
 # %%
 # %matplotlib inline
@@ -30,7 +31,7 @@ captures = next(path for path in (Path("tests/captures"), Path("../tests/capture
 
 # %% [markdown]
 # ## IOPS against threads
-# Three replications each; the bands are 95 % intervals.
+# Each point has three replications. The bands are 95 % intervals.
 
 # %%
 threads = dict.fromkeys(["workload.processes", "workload.directories"], [1, 2, 4, 8, 16, 32, 64])
@@ -38,14 +39,14 @@ found = wbsim.load("plug.toml").set(small).vary(threads, together=True).run(repl
 found.plot("workload.processes", ["write_iops", "file_rate"])
 
 # %% [markdown]
-# The same as a tidy frame, with units in its names.
+# These results as a tidy frame, with units in the column names.
 
 # %%
 found.frame()[["variant", "workload.processes", "replication", "write_iops_per_s", "file_rate_per_s"]].head()
 
 # %% [markdown]
-# ## Over two factors
-# How many requests the plug leaves, for streams and for sizes of a file.
+# ## Two factors
+# The number of requests with the plug, for several numbers of streams and several file sizes.
 
 # %%
 patched = wbsim.load("plug.toml").variant("patched").set({**small, "workload.directories": 8})
@@ -53,7 +54,7 @@ sizes = {"workload.processes": [8, 16, 32, 64], "workload.file_size": ["4 KiB", 
 patched.vary(sizes).run().heat_map("workload.processes", "workload.file_size")
 
 # %% [markdown]
-# ## Where the time goes
+# ## Where does the time go?
 
 # %%
 both = wbsim.load("plug.toml").set({**small, "workload.files": 1000}).run()
@@ -70,7 +71,7 @@ both.over_time()
 both.levels().groupby("variant")[["dirty_mib", "writeback_mib"]].max()
 
 # %% [markdown]
-# ## Two kernels, with intervals
+# ## Three kernels, with intervals
 
 # %%
 kernels = patched.vary({"kernel.like": ["3.11", "5.15", "6.17"]}).run(replications=5)
@@ -80,19 +81,19 @@ kernels.plot("kernel.like", ["write_iops", "system_cpu_time"])
 kernels.summary("write_iops")
 
 # %% [markdown]
-# ## Two kernels on one's own capture
-# What `wbsim capture` recorded on a real kernel: every era's plugs given the same bios.
+# ## Two kernels on your own capture
+# `wbsim capture` records the bios of a real kernel. Here the plugs of two kernels get the same bios.
 
 # %%
 capture = wbsim.Capture(captures / "fsmark-xfs-ag8.trace.xz")
 capture.what_if({"3.11": wbsim.PLUG_RULES["3.11"], "6.17": wbsim.PLUG_RULES["6.17"]})
 
 # %% [markdown]
-# ## A merge rule of one's own, judged by that capture
-# The kernel that was captured tries a bio against the newest request alone. Were all tried, how many of its
-# decisions would be others?
+# ## Your own merge rule on this capture
+# The captured kernel tries to merge a bio only with the newest request. The rule below tries all requests.
+# The cell prints how many decisions stay equal.
 
 # %%
 mine = capture.rules.model_copy(update={"tried": "all"})
 judged = capture.judge(mine)
-print(f"{judged.decisions_equal} of {judged.decisions_total} decisions are the kernel's")
+print(f"{judged.decisions_equal} of {judged.decisions_total} decisions are equal to the kernel's")

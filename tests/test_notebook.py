@@ -26,4 +26,4 @@ def test_notebook_runs(path: Path) -> None:
     pictures = [output for output in outputs if "image/png" in output.get("data", {})]
     assert pictures, "no picture was drawn"
     text = "".join(str(output.get("text", "")) for output in outputs)
-    assert {"plug": "backmerge", "explore": "decisions are the kernel's"}[path.stem] in text
+    assert {"plug": "backmerge", "explore": "decisions are equal to the kernel's"}[path.stem] in text
