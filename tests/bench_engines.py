@@ -58,7 +58,7 @@ def compare(engines: list[str]) -> str:
         for engine in engines:
             for name, us, digest in _measure(engine):
                 measured.setdefault(name, {}).setdefault(engine, []).append(us)
-                assert results.setdefault(name, digest) == digest, f"{name}: {engine} has other results"
+                assert results.setdefault(name, digest) == digest, f"{name}: the results of {engine} differ"
     heads = [f"us of CPU, the least of {TURNS}", *engines, "times"]
     table = [heads] + [_line(name, [of.get(engine) for engine in engines]) for name, of in measured.items()]
     lines = [f"{row[0]:<38}" + "".join(f"{cell:>10}" for cell in row[1:]) for row in table]
@@ -124,7 +124,7 @@ def _writes(order: str, count: int) -> Cost:
     started = time.process_time()
     layer.run(body)
     cpu_s = time.process_time() - started
-    assert len(layer.ended) == count, "each write ends once"
+    assert len(layer.ended) == count, "each write must end once"
     return _cost(f"4 KiB {order}: a write", cpu_s, count, (layer.env.now, layer.queue.stat.writes.ios))
 
 

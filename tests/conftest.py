@@ -38,11 +38,11 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
 )  # fmt: skip
 # The search for a smaller example ends after this time (s), so that a failure is reported soon.
-assert engine.MAX_SHRINKING_SECONDS == 300, "hypothesis has another bound now"
+assert engine.MAX_SHRINKING_SECONDS == 300, "hypothesis changed MAX_SHRINKING_SECONDS; set a new bound here"
 engine.MAX_SHRINKING_SECONDS = 5
 # Hypothesis also draws constants of the modules that are loaded, so the draws of a test would depend on the
 # tests that ran before it in its process.
-assert callable(providers._get_local_constants), "hypothesis keeps the constants of modules elsewhere now"
+assert callable(providers._get_local_constants), "hypothesis has no _get_local_constants; adapt this line"
 providers._get_local_constants = lambda: providers._local_constants
 settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "gate")
 
@@ -57,5 +57,5 @@ def pytest_runtest_call() -> Generator[None, Any, Any]:
         return (yield)
     except TypeError as error:
         if COMPILED and _STAND_IN.search(str(error)):
-            pytest.skip("a stand-in for a compiled part")
+            pytest.skip("a compiled part refuses the stand-in of this test")
         raise

@@ -77,7 +77,7 @@ def rows(engine: str) -> Any:
     return {name: document[name] for name in ("rows", "constants", "seed", "quick")}
 
 
-@pytest.mark.skipif(not COMPILED, reason="the compiled engine is not what is tested")
+@pytest.mark.skipif(not COMPILED, reason="this test needs the compiled engine")
 def test_small_reports_agree() -> None:
     """The rows of P13, N10 and W25 have the same digits on the light and the compiled engine."""
     light = rows("light")

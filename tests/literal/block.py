@@ -118,7 +118,7 @@ class Queue:
             if self._waiters:
                 self._waiters.popleft().wake(0)
             for bio in request.bios:
-                assert bio.end_io is not None, "each bio is one of a file"
+                assert bio.end_io is not None, "each bio must belong to a file"
                 bio.end_io(bio.context)
 
         return complete

@@ -58,7 +58,7 @@ class Task:
         self._clock.at(self._clock.now + after_ns, self._rank, self._step)
 
     def _step(self) -> None:
-        assert self._steps is not None, "the task has begun"
+        assert self._steps is not None, "the task must have begun"
         self.running = True
         ns = next(self._steps, None)
         if ns is None:

@@ -39,7 +39,7 @@ class Ext4(File):
             if not self._pages.states[page] & MAPPED:
                 yield from self._map(page)
             run = run_alike(self._pages, page, MAX_REQUEST_PAGES)
-            assert self._pages.states[page] == DIRTY, "it has a block"
+            assert self._pages.states[page] == DIRTY, "the page must be dirty and have a block"
             for at in range(page, page + run):
                 yield from self._add(at)
             yield from self._submit(ends=True)

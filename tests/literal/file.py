@@ -101,7 +101,7 @@ class File(ABC):
     def _goes_on(self, page: int) -> bool:
         """Return whether *page* follows the current ioend, in the file and on disk."""
         blocks, ioend = self._pages.blocks, self._ioend
-        assert ioend is not None, "there is one at hand"
+        assert ioend is not None, "an ioend must be under construction"
         return bool(page == ioend.first + ioend.pages and blocks[page] == blocks[page - 1] + 1)
 
     def _add(self, page: int) -> Steps:
@@ -118,7 +118,7 @@ class File(ABC):
     def _submit(self, ends: bool) -> Steps:
         """Submit the current bio, which is a part of the current ioend; *ends*: it is the last part."""
         ioend = self._ioend
-        assert ioend is not None, "there is one at hand"
+        assert ioend is not None, "an ioend must be under construction"
         if ends:
             self._ioend = None
         first, pages, self._built = ioend.first + ioend.pages - self._built, self._built, 0

@@ -79,7 +79,7 @@ class Both:
         writer = machine.thread("writer")
         machine.env.start(writer.task, self._write(writer))
         machine.run()
-        assert self._clock is not None, "a flusher began"
+        assert self._clock is not None, "a flusher must begin"
         self._clock.run()
         self.log_follows_ns: int | None = None
         if self._spec.kind == "xfs" and what.machine.disks["d"].device.kind != "null":

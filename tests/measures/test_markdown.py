@@ -77,7 +77,9 @@ def test_prose_has_headings_and_tables_on_their_lines() -> None:
         "Last",
     ):
         assert [word in line for line in lines] == [word in line for line in document]
-    assert "".join(lines).count("told") == 1, "the word of the table, but none of code, comments and pictures"
+    assert "".join(lines).count("told") == 1, (
+        "only the word in the table counts, not in code, comments and pictures"
+    )
 
 
 @given(

@@ -106,7 +106,7 @@ def test_renamed_function_is_an_error(
     window: Window, modules: Callable[[str], ModuleType], tmp_path: Path
 ) -> None:
     with pytest.raises(
-        LookupError, match=r"wbsim/models/[ab].py has no call of \w+: give the function that stands"
+        LookupError, match=r"wbsim/models/[ab].py has no call of \w+; give the present name"
     ):
         traced(modules("wbsim/models/a.py").start, window, tmp_path)
 
@@ -121,7 +121,7 @@ def test_import_within_a_window_is_an_error(modules: Callable[[str], ModuleType]
         leaf()
 
     with pytest.raises(
-        LookupError, match=r"wbsim/sim/late\.py is imported within the window: import it before"
+        LookupError, match=r"wbsim/sim/late\.py is imported within the window; import it before"
     ):
         traced(run, Window(_LEAF, _LEAF), tmp_path)
 

@@ -113,11 +113,11 @@ class Recorder:
             LookupError: a function has another name now, or a module was imported within the window.
         """
         if self._imported:
-            raise LookupError(f"{self._imported} is imported within the window: import it before")
+            raise LookupError(f"{self._imported} is imported within the window; import it before the window")
         for place, seen in ((self._window.opens, self._open), (self._window.closes, self._last)):
             if not seen:
                 raise LookupError(
-                    f"{place.file} has no call of {place.name}: give the function that stands for it now"
+                    f"{place.file} has no call of {place.name}; give the present name of the function"
                 )
         return Way(self._steps[: self._last])
 

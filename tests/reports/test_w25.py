@@ -62,7 +62,7 @@ def test_only_one_flusher_of_w25_is_calibrated() -> None:
 
 
 _OF_SEVERAL: Final = pytest.mark.xfail(
-    strict=True, reason="several flushers share something that the model lacks: docs/n10-w25.md"
+    strict=True, reason="several flushers share a resource that the model lacks: docs/n10-w25.md"
 )
 
 

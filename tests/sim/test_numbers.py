@@ -107,7 +107,7 @@ def test_draws_return_each_number_of_each_block_in_order() -> None:
         return np.arange(float(count)) + sum(asked[:-1])
 
     draws = Draws(draw)
-    assert not asked, "a stream that is not used draws nothing"
+    assert not asked, "an unused stream draws no numbers"
     numbers = [draws.next()]
     numbers += [draws.next() for _ in range(2 * asked[0] - 1)]
     assert numbers == list(range(2 * asked[0]))

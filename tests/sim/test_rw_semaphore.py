@@ -169,7 +169,7 @@ def test_writer_spins_on_a_writer_from_3_16_on(spins: bool, had: int) -> None:
     rules = RwSemaphoreRules(True, spins, 0, 0)
     assert Play([Use(0, False, 100, 0), Use(10, False, 10, 0)], rules).had == [(0, "0"), (had, "1")]
     assert Play([Use(0, True, 100, 0), Use(10, False, 10, 0)], rules).had == [(0, "0"), (150, "1")], (
-        "on readers"
+        "a writer does not spin on a reader"
     )
 
 

@@ -79,7 +79,7 @@ def administered(path: Path, primitives: Primitives) -> tuple[list[int], Machine
             dirty = machine.cache.dirty_and_writeback
             before = machine.cache.written
             yield machine.sync()
-            assert machine.cache.written - before >= dirty, "what was dirty at the call is clean"
+            assert machine.cache.written - before >= dirty, "pages that were dirty at the call are clean"
             returned.append(machine.env.now)
 
     machine.env.simpy.process(administrator())

@@ -56,8 +56,8 @@ def test_like_finds_files_of_the_user(config: Path) -> None:
     """
     found: Any = scenario_of(config)
     assert found.machine.processors.count == 3
-    assert found.machine.memory.memory == 16 << 30, "P13's"
-    assert list(found.machine.disks) == ["own"], "inherited disks do not stay"
+    assert found.machine.memory.memory == 16 << 30, "the memory of p13-vm is inherited"
+    assert list(found.machine.disks) == ["own"], "the new disk replaces the inherited disks"
     assert found.machine.disks["own"].device.command_time == 1_000
     assert (found.kernel.name, found.kernel.dirty.dirty_ratio) == ("6.12", 30)
     (mount,) = found.mounts.values()

@@ -166,7 +166,7 @@ def test_tables_are_merged_key_by_key() -> None:
     assert merged(base, table({"d": {"kind": same}}))["d"] == {"kind": same, "size": 1}
     assert merged(base, table({"t": 5}))["t"] == 5
     assert merged(base, table({"a": {"z": 1}}))["a"] == {"z": 1}
-    assert base["t"] == {"x": 1, "y": 2}, "what was there stays as it is"
+    assert base["t"] == {"x": 1, "y": 2}, "the original table must not change"
 
 
 def test_value_put_over_a_table_has_its_own_place() -> None:
@@ -182,8 +182,10 @@ def test_value_put_over_a_table_has_its_own_place() -> None:
         "x.toml:1",
         ("programs", "p", "command"),
     )
-    assert place_and_key(base, ("a", "y", "2", "z")) == ("x.toml:1", ("a", "y", "2", "z")), "no such entry"
-    assert base["a"] == {"x": 1, "y": [{"z": 1}, {"z": 2}]}, "what was there stays as it is"
+    assert place_and_key(base, ("a", "y", "2", "z")) == ("x.toml:1", ("a", "y", "2", "z")), (
+        "entry y.2 does not exist"
+    )
+    assert base["a"] == {"x": 1, "y": [{"z": 1}, {"z": 2}]}, "the original table must not change"
 
 
 def test_a_factor_in_a_variant_multiplies_the_scenarios_number() -> None:

@@ -37,7 +37,7 @@ def test_lock_stat_has_the_kernel_s_columns_in_us() -> None:
         ["vdb/list_lock:", "0", "0", "0.00", "0.00", "0.00", "0.00", "3", "4", "0.10", "0.90", "2.00",
          "0.50"],
     ]  # fmt: skip
-    assert {len(row) for row in (columns, *rows)} == {len(columns)}, "the columns stand below each other"
+    assert {len(row) for row in (columns, *rows)} == {len(columns)}, "the columns are aligned"
 
 
 def test_perf_lists_contended_locks() -> None:

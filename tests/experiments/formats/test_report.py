@@ -90,7 +90,7 @@ def test_unknown_replications_are_left_out_of_means() -> None:
     ]
     columns = [Column("wareq-sz KiB", "request_size", 1)]
     assert cells_of(columns, runs) == ["16.0 ±19.9"]
-    assert cells_of(columns, [runs[0], runs[3]]) == ["8.0"], "one known value has no interval"
+    assert cells_of(columns, [runs[0], runs[3]]) == ["8.0"], "a single value has no interval"
     assert cells_of(columns, [runs[3], runs[3]]) == ["-"]
     quick = [replace(of, variant="quick") for of in runs]
     told = difference_table([*runs, *quick], [])
@@ -124,7 +124,7 @@ def test_unfinished_writeback_is_noted() -> None:
         f"unpatched 8: 2 of 3 files are not on disk yet\n1 to 3 {remedy}"
     )
     endless = replace(SYNCED, dirty_bytes=1 << 20)
-    assert unfinished([endless], []) is None, "endless programs write during the sync(2); a file is empty"
+    assert unfinished([endless], []) is None, "endless programs write during the sync(2), and a file is empty"
     assert unfinished([partly, endless], ["n"]) is not None
 
 
@@ -146,12 +146,12 @@ def test_replications_are_one_line_and_differences_are_paired() -> None:
     row = told.splitlines()[2].split()
     assert row[:4] == ["patched", "8", "-50.0", "±24.8"]
     assert row[4:7] == ["-", "+0.0", "±0.0"]
-    assert difference_table([base[0], quick[0]], ["n"]) is None, "one run each has no interval"
-    assert difference_table([base[0], *quick], ["n"]) is None, "the others of the first variant failed"
-    assert difference_table([*base, quick[0]], ["n"]) is None, "the others of the second variant failed"
+    assert difference_table([base[0], quick[0]], ["n"]) is None, "one run of each variant has no interval"
+    assert difference_table([base[0], *quick], ["n"]) is None, "the other runs of the first variant failed"
+    assert difference_table([*base, quick[0]], ["n"]) is None, "the other runs of the second variant failed"
     others = [replace(of, replication=of.replication + 2) for of in quick]
-    assert difference_table([*base, *others], ["n"]) is None, "only one replication is of both"
-    assert difference_table(base, ["n"]) is None, "there is no other variant"
+    assert difference_table([*base, *others], ["n"]) is None, "the two variants share only one replication"
+    assert difference_table(base, ["n"]) is None, "the table has only one variant"
 
 
 def test_steady_part_is_printed_if_a_run_is_partly_steady() -> None:

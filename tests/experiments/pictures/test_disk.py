@@ -72,7 +72,7 @@ def test_disk_picture_has_a_row_for_each_group() -> None:
     assert image.get_clim() == (-1, 1)
     assert image.get_interpolation() == "nearest"
     assert axes.get_aspect() == "auto"
-    assert image.get_cmap()(0)[:3] == (1, 1, 1), "nobody's is white"
+    assert image.get_cmap()(0)[:3] == (1, 1, 1), "free space is white"
     assert (axes.lines[0].get_color(), axes.lines[0].get_ydata()[0]) == ("white", 0.5)
 
 

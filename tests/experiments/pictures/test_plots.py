@@ -185,7 +185,7 @@ def test_run_is_drawn_over_time() -> None:
     assert {round(y) for _, y in lines(busy)["unpatched"]} == {25}
     assert [round(y, 9) for _, y in lines(writes)["unpatched"]] == [2] * 80
     assert [(x, round(y, 9)) for x, y in lines(reads)["unpatched"]] == [(40.5, 3)], (
-        "nothing is read in the other parts"
+        "the other columns are not read"
     )
     assert [y for _, y in lines(flushers)["0"]] == [1] * 40 + [2] * 40
     assert [round(y) for _, y in lines(waiting)["0"]] == [0] * 40 + [3, 5] * 20
@@ -193,7 +193,7 @@ def test_run_is_drawn_over_time() -> None:
     assert (held, background, limit) == (2, 2, 4)
     assert dirty.get_xlabel() == "simulated time, s"
     without = replace(run, samples=samples[:1], levels={**levels, "vda reads": (0,) * 80})
-    assert len(over_time("t", [without]).axes) == 7, "no panel of files, none of reads"
+    assert len(over_time("t", [without]).axes) == 7, "panels of files and of reads are left out"
 
 
 def test_panel_of_w_await_is_logarithmic_if_values_differ_tenfold() -> None:

@@ -31,14 +31,14 @@ def test_sweep_has_a_panel_for_each_kind_of_thread() -> None:
     assert [label.get_text() for label in flusher.get_yticklabels()] == [
         "1 (100,000 files/s)", "12 (125,000 files/s)",
     ]  # fmt: skip
-    assert flusher.get_ylim() == (1.5, -0.5), "downwards"
+    assert flusher.get_ylim() == (1.5, -0.5), "the axis points down"
     assert [(round(bar.get_y() + 0.36), round(bar.get_width())) for bar in flusher.patches] == [
         (0, 15), (0, 60), (1, 80), (1, 20),
     ]  # fmt: skip
     assert [round(bar.get_width()) for bar in process.patches] == [5, 95]
     little = [run._replace(kinds=[idle]) for run in runs]
     assert len(thread_times_picture(Result("A title", ("contexts",), little)).axes) == 1, (
-        "rather than nothing"
+        "at least one panel is drawn"
     )
     both = thread_times_picture(
         Result("A title", ("contexts",), [*runs, *(run._replace(variant="b") for run in runs)])

@@ -139,7 +139,7 @@ def test_report_named_twice_counts_once_and_default_is_all(jobs: list[Any]) -> N
     every = reproduce([], quick=True, replications=1, how=How())
     assert {row.id.split("-")[0] for row in every.rows} == {"P13", "V13", "N10", "W25", "J09"}
     (share,) = (row for row in every.rows if row.id == "V13-hash-share")
-    assert (share.simulated, share.relative_error) == (25, None), "it is published as a range"
+    assert (share.simulated, share.relative_error) == (25, None), "the report gives a range"
     with pytest.raises(BadInput) as caught:
         reproduce(["P13", "p13"], quick=True, replications=1, how=How())
     assert str(caught.value) == "reproduce: there is no report 'p13'; use one of P13, V13, N10, W25, J09"

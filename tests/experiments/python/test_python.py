@@ -48,7 +48,7 @@ def test_frames_are_tidy(found: wbsim.Findings) -> None:
     assert set(flusher["state"]) <= {"user", "system", "spinning", "ready", "waiting"}
     one = lives[(lives["variant"] == "a") & (lives["workload.files"] == 200) & (lives["replication"] == 0)]
     ends = one.groupby("thread")["time_s"].sum()
-    assert ends.max() == pytest.approx(ends.median(), rel=1e-3), "each life is as long as the run"
+    assert ends.max() == pytest.approx(ends.median(), rel=1e-3), "the times of each thread add up to the run"
 
 
 def test_levels_have_the_await_of_each_interval() -> None:

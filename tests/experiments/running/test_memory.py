@@ -25,7 +25,7 @@ def test_run_waits_until_it_fits_next_to_the_others() -> None:
     budget.ends(0, 350.0)
     assert budget.fits("large")
     assert not budget.fits("huge")
-    assert not budget.fits("never seen"), "it may be as large as the largest"
+    assert not budget.fits("never seen"), "an unknown run counts as the largest"
 
 
 def test_need_of_a_kind_is_its_largest_run() -> None:
@@ -36,7 +36,7 @@ def test_need_of_a_kind_is_its_largest_run() -> None:
         budget.begins(place, "a")
     budget.ends(0, 500.0)
     budget.ends(1, 100.0)
-    assert not budget.fits("a"), "500 and 500 are more than 900"
+    assert not budget.fits("a"), "500 + 500 is more than 900"
     budget.ends(2, 0.0)
     assert budget.fits("a")
 

@@ -19,7 +19,7 @@ def test_line_shows_share_and_time_left(
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     meter = Meter(4, "always")
     meter.note(0, Progress("a", 0.0, 1.0))
-    assert capsys.readouterr().err == "", "nothing is done, so nothing can be told"
+    assert capsys.readouterr().err == "", "without progress no message is printed"
     now[0] = 129.9
     meter.note(0, Progress("a", 0.2, 1.0))
     capsys.readouterr()
@@ -39,7 +39,7 @@ def test_line_shows_share_and_time_left(
     capsys.readouterr()
     now[0] = 200_000
     meter.ended(3)
-    assert capsys.readouterr().err == "", "all are done"
+    assert capsys.readouterr().err == "", "all runs are done"
     meter.clear()
     assert capsys.readouterr().err == "\r\x1b[K"
 

@@ -249,7 +249,7 @@ def test_levels_equal_the_state_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
     assert found == {name: tuple(row[name] for row in looked[:count]) for name in found}
     moving = [name for name in found if not name.startswith("loop0 ") and "read" not in name]
     still = [name for name in moving if not max(found[name])]
-    assert still == [], "each was seen to move"
+    assert still == [], "each series must change during the run"
 
 
 READS = """\

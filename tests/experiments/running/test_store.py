@@ -118,7 +118,7 @@ def test_failure_is_kept_until_the_job_succeeds(tmp_path: Path) -> None:
     store.keep(job(), replace(RUN, files=7))
     found = store.find(job())
     assert found is not None
-    assert found.files == RUN.files, "who was first is kept"
+    assert found.files == RUN.files, "the first stored result is kept"
 
 
 def test_unfinished_result_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_setting_of_any_key_is_found(tmp_path: Path) -> None:
     assert setting_of(scenario, "machine.queue.nr_requests") == nr_requests > 0
     assert setting_of(scenario, "queue.nr_requests") == nr_requests
     scenario["machine"]["disks"]["other"] = scenario["machine"]["disks"]["loop0"]
-    assert setting_of(scenario, "queue.nr_requests") is None, "of two disks none is meant"
+    assert setting_of(scenario, "queue.nr_requests") is None, "with two disks the setting is ambiguous"
     assert setting_of(scenario, "machine.disks.other.queue.nr_requests") == nr_requests
     assert setting_of(scenario, "machine") is None
     assert setting_of(scenario, "no.such.key") is None

@@ -94,7 +94,9 @@ def test_precision_rule_reaches_its_half_width_and_covers_the_mean() -> None:
         assert interval.high - interval.mean <= 0.5 + 1e-9 + 0.05 * abs(interval.mean - 10)
         held += interval.low <= 10 <= interval.high
     assert held / cases > 0.9
-    assert not wanted.reached([replace(RUN, wall_time=10.0)] * (FEWEST - 1)), "equal by chance"
+    assert not wanted.reached([replace(RUN, wall_time=10.0)] * (FEWEST - 1)), (
+        "too few replications may be equal by chance"
+    )
 
 
 def runs_of(values: list[float]) -> list[Outcome]:
@@ -151,9 +153,9 @@ def test_steady_part_weighs_iterations_by_their_lengths() -> None:
     again = replace(run, samples=(sample(0, 1, 1, 1, 0, 0, 0), *run.samples))
     together = steady_of(FIGURES["write_iops"], again)
     assert together is not None
-    assert together.since == 200, "two that end at one instant are one"
+    assert together.since == 200, "two iterations that end at one instant count as one"
     assert len(series_of(FIGURES["write_iops"], run)) == 100
-    assert steady_of(FIGURES["wall_time"], run) is None, "a length of an iteration says nothing"
+    assert steady_of(FIGURES["wall_time"], run) is None, "wall time has no series of iterations"
     assert steady_of(FIGURES["write_iops"], RUN) is None, "one iteration is too few"
 
 

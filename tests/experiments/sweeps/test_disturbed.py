@@ -154,7 +154,7 @@ def disturbed(
     again, told = ended(begin(directory))
     assert again == 0, told
     after = made(directory)
-    assert {name: after[name] for name in before} == before, "what was done was not done again"
+    assert {name: after[name] for name in before} == before, "completed runs must not run again"
     assert {name: of[1] for name, of in after.items()} == {name: of[1] for name, of in made(whole).items()}
     pd.testing.assert_frame_equal(values(directory), values(whole))
     left = sorted(path.name for path in (directory / "out").iterdir())
@@ -284,7 +284,7 @@ def test_another_python_changes_no_byte(python: str, tmp_path: Path, whole: Path
     places = [*pyenv.glob(f"versions/{python}.*/bin/python"), Path(shutil.which(f"python{python}") or "none")]
     found = next((path for path in places if _runs(path)), None)
     if found is None:
-        pytest.skip(f"there is no Python {python} here")
+        pytest.skip(f"Python {python} is not installed")
     root = Path(__file__).parents[3]
     subprocess.run([str(found), "-m", "venv", str(tmp_path / "env")], check=True)
     install = [str(tmp_path / "env/bin/pip"), "install", "-q", "-c", str(root / "constraints.txt"), str(root)]

@@ -50,7 +50,7 @@ def test_each_case_gets_the_replications_that_it_needs(monkeypatch: pytest.Monke
     assert counts[0] == needed[-1] > 2 * FEWEST
     assert counts[1] == FEWEST
     first = [job.replication for job in ran if job.case.point == experiment.cases[0].point]
-    assert first == list(range(counts[0])), "none is run twice"
+    assert first == list(range(counts[0])), "no run may run twice"
 
 
 @pytest.mark.parametrize(("count", "reached"), [(199, False), (200, True)])

@@ -201,7 +201,9 @@ def test_text_of_a_sweep_has_rates_and_kinds_of_threads() -> None:
         "12        thread sda/flusher           75.0    0.00          -  125,000.0          100.0",
     ]
     backwards = sweep_table("contexts", SWEPT[::-1]).splitlines()[2:]
-    assert [row.split()[-1] for row in backwards] == ["100.0", "80.0"], "of the best, not of the last"
+    assert [row.split()[-1] for row in backwards] == ["100.0", "80.0"], (
+        "the percentage is relative to the best row, not to the last"
+    )
     large = [run._replace(files=1, file_bytes=50 * MIB) for run in SWEPT]
     header, _, *rows = sweep_table("contexts", large).splitlines()
     assert (header.split()[-5], rows[1].split()[-2]) == ("MiB/s", "62,500.0")

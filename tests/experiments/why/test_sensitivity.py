@@ -139,7 +139,7 @@ def test_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
     _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 64)
     assert [low, high] == pytest.approx([6.375, 255 - 6.375])
     _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 4)
-    assert 0 < low < high < 15, "of few runs, too, it lies between them"
+    assert 0 < low < high < 15, "with few runs the value also lies between the bounds"
 
 
 @pytest.mark.source

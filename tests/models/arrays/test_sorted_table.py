@@ -130,9 +130,9 @@ class ThreeTables(RuleBasedStateMachine):
                 assert [int(table.rows.keys[row, 0]) for row in used] == table.lowest[: len(used)].tolist()
                 assert all(0 < table.rows.counts[row] <= WIDTH for row in used)
                 all_used += used
-            assert len(set(all_used)) == len(all_used), "a row is in one table"
+            assert len(set(all_used)) == len(all_used), "a row belongs to two tables"
             ever, again = tables.rows.sizes.tolist()
-            assert len(all_used) + again == ever, "a row is in use, or to be used again"
+            assert len(all_used) + again == ever, "a row is neither in use nor free for reuse"
 
 
 ThreeTables.TestCase.settings = settings(max_examples=40, stateful_step_count=15)

@@ -267,5 +267,5 @@ def test_end_of_congestion_wakes_all_sleepers_of_congestion_wait() -> None:
     env.call_at(60, 1 << 40, lambda: left.append(len(congestion.sleepers)))
     env.run()
     assert log == [("c", 50), ("a", 60), ("b", 60), ("a", 160)]
-    assert left == [1], "a sleeps again, b does not"
+    assert left == [1], "a sleeps again, and b does not"
     assert congestion.sleepers == {}

@@ -58,9 +58,9 @@ def test_batcher_may_overdraw_the_request_list_for_20_ms() -> None:
     env.now = BATCH_NS + 1
     for _ in range(3):
         pool.free()
-    assert not pool.take(one), "its time is over"
+    assert not pool.take(one), "the batch of the task has expired"
     pool.woken(other)
-    assert pool.take(other), "who has slept may overdraw"
+    assert pool.take(other), "a task that slept may exceed the limit"
     assert BATCH_REQUESTS == 32
 
 

@@ -157,7 +157,7 @@ def test_calibrated_time_of_an_empty_file_matches_the_published_time(many_files:
 
 @pytest.mark.fullsize
 @pytest.mark.xfail(
-    strict=True, reason="its processes slept for 39 % of the 57.6 s; what for, the mail does not say"
+    strict=True, reason="the processes slept for 39 % of the 57.6 s; the mail does not give the cause"
 )
 def test_predicted_rate_of_empty_files_matches_the_published_rate(many_files: Outcome) -> None:
     """The published run took 57.6 s for 32 million files."""

@@ -41,7 +41,7 @@ def submit(env: Environment, device: Any, *writes: tuple[int, int, int, str]) ->
 
     def give(number: int, start: int, sectors: int, op: str) -> None:
         def done() -> None:
-            assert ends[number] == -1, "it completes once"
+            assert ends[number] == -1, "a request completes only once"
             ends[number] = env.now
 
         device.submit(Request(Bio(start, sectors, op=op)), done)

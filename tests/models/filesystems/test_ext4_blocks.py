@@ -121,7 +121,7 @@ def test_window_lies_next_to_its_neighbour_or_at_the_goal() -> None:
     assert fs.beside(inode(), file, 1_536, 2_048) == (first + 5_000 - 512, 512)
     taken, got = fs.beside(inode(), file, 1_024, 1_536)
     assert got == 512
-    assert taken != first + 512, "that is taken"
+    assert taken != first + 512, "the block after the first run is taken"
     fs.goals[12 % len(fs.goals)] = 40
     assert fs.beside(inode(), file, 2_100, 2_600)[0] // GROUP_BLOCKS == 40
 

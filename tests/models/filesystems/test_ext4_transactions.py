@@ -85,7 +85,9 @@ def test_allocation_takes_twice_as_long_in_a_tree() -> None:
     run_for(env, 5_000_000)
     assert took == [4_000] * 5 + [8_000, 3_000]
     assert held == [1_000] * 5 + [2_000, 1_000]
-    assert logged == [1, 0, 0, 0, 1, 0, 0], "a bitmap of blocks, and the leaf; creation logged the inode"
+    assert logged == [1, 0, 0, 0, 1, 0, 0], (
+        "a block bitmap and a leaf are logged; the creation logged the inode"
+    )
 
 
 @pytest.mark.parametrize(("kernel", "unwritten"), [("2.6.34", 0), ("6.18", 1)])

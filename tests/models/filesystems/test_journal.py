@@ -179,10 +179,10 @@ def test_task_without_room_writes_the_oldest_transaction_in_place() -> None:
     assert in_place[0] == (0, 40, "W")
     assert (5_000, 1, "W") not in requests[: requests.index(in_place[0]) + 1]
     assert log.journal.used <= 200 + 43
-    assert len(began) == 10, "every handle got its room"
+    assert len(began) == 10, "every handle must begin"
     logged = [(start, blocks) for start, blocks, _ in requests if 1_000 <= start < 5_000]
     assert sum(blocks for _, blocks in logged) == 10 * 43
-    assert max(start + blocks for start, blocks in logged) == 1_300, "the log goes round"
+    assert max(start + blocks for start, blocks in logged) == 1_300, "the log wraps around at its end"
 
 
 @pytest.mark.parametrize("wanted", [False, True])

@@ -195,7 +195,7 @@ class JournalMachine(RuleBasedStateMachine):
         if not getattr(self, "workers", None):
             return
         run_for(self.env, 10 * S)
-        assert all(worker.idle for worker in self.workers), "somebody waits for ever"
+        assert all(worker.idle for worker in self.workers), "a worker waits forever"
         self.workers[0].tell("force")
         run_for(self.env, 10 * S)
         self.check()

@@ -97,7 +97,7 @@ def test_xfs_takes_one_allocation_and_the_time_of_each_page(pages: int) -> None:
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert of.queue.stat.writes.sectors == 8 * pages
     assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
-    assert not fs.layouts(), "a budget of just its pages leaves it one run"
+    assert not fs.layouts(), "a budget of exactly the pages keeps the file one run"
     assert fs.placement.groups[0].free.extents()[0].first == first + pages
 
 
@@ -112,7 +112,7 @@ def test_ext4_takes_blocks_of_its_processor_s_run(pages: int, kernel: str) -> No
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
-    assert not fs.layouts(), "a budget of just its pages leaves it one run"
+    assert not fs.layouts(), "a budget of exactly the pages keeps the file one run"
     journal = fs.metadata.journal
     assert (journal.credits, journal.reserved) == (0, 0), "no handle is left open"
 
@@ -123,7 +123,7 @@ def test_open_file_is_kept_page_by_page_after_its_writeback(filesystem: str) -> 
     of = OneRun(filesystem, 12, closed=False)
     (layout,) = of.filesystem.layouts()
     assert layout is of.inode.file
-    assert layout.open, "who has it open may go on, so that nothing behind its end is given back"
+    assert layout.open, "the writer may continue, so the blocks after the end are kept"
     of.filesystem.close(of.inode)
     assert not layout.open
     assert [tuple(extent) for extent in layout.extents()] == [(0, of.bios[0][0], 12)]
@@ -170,7 +170,7 @@ def test_next_group_with_exactly_enough_blocks_is_taken() -> None:
     run_for(of.env, S)
     assert of.bios[-1] == (left[fs.placement.groups[1]], 6)
     assert [group.free.blocks for group in left] == [5, 0]
-    assert not fs.layouts(), "in pieces it would be kept page by page"
+    assert not fs.layouts(), "a file in pieces would have a layout"
 
 
 def test_file_without_a_long_enough_run_is_written_in_pieces() -> None:

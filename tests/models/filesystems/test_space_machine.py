@@ -52,7 +52,7 @@ class Blocks(RuleBasedStateMachine):
 
     def _take(self, block: int, length: int) -> None:
         taken = set(range(block, block + length))
-        assert taken <= self.free, "a block is given that is not free"
+        assert taken <= self.free, "a used block was allocated"
         self.free -= taken
         self.used.append((block, length))
 

@@ -461,7 +461,9 @@ def test_conversions_lock_groups_only_with_reverse_mapping() -> None:
     assert 1.6 < ran[1] / ran[0] < 2.8
     (agf,) = (lock for lock in mapped.locks if lock.name == "mnt/AGF")
     used = uses_of(mapped)["lock mnt/AGF"]
-    assert 0.25 * agf.stat.hold_ns < used * mapped.env.now < agf.stat.hold_ns, "of four, the busiest"
+    assert 0.25 * agf.stat.hold_ns < used * mapped.env.now < agf.stat.hold_ns, (
+        "the use is that of the busiest of four AGFs"
+    )
 
 
 def small_files(rmapbt: bool, kernel: str) -> tuple[int, int, int, Machine]:
@@ -495,13 +497,13 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
     filesystem: Any = only(of.mounts).filesystem
     rmap_ns, rmap_ioend_ns = filesystem.placement._costs.group_ns, filesystem.metadata._rmap_ns
     assert rmap_ns > 20_000
-    assert mapped - plain == pytest.approx(400 * rmap_ns, rel=0.03), "allocations vary"
+    assert mapped - plain == pytest.approx(400 * rmap_ns, rel=0.03), "the number of allocations varies"
     if converts:  # otherwise the run ends before its last completions
         assert mapped_ends - plain_ends == 400 * rmap_ioend_ns
     assert more - locked == 400 * (1 + converts)
     agfs = [group.agf.stat.acquisitions for group in filesystem.placement.groups]
     assert sum(agfs) >= 400 * (2 + converts)
-    assert min(agfs) > sum(agfs) / 4, "each of the two groups has a part"
+    assert min(agfs) > sum(agfs) / 4, "each of the two groups has a share"
 
 
 def test_agi_time_above_the_time_of_creat_is_refused() -> None:

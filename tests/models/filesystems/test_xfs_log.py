@@ -35,7 +35,7 @@ def test_files_of_a_directory_lie_one_behind_the_other() -> None:
     assert sum(gap == 8 for gap in gaps) > 0.95 * len(gaps)
     # 64 + k * 8: an inode chunk is 64 sectors, a directory block 8.
     assert {gap % 8 for gap in gaps} == {0}
-    assert min(gaps) > 0, "blocks are given out in order"
+    assert min(gaps) > 0, "blocks are allocated in order"
 
 
 def test_a_held_group_makes_data_spill_into_the_next() -> None:

@@ -125,7 +125,9 @@ class XfsLogs(RuleBasedStateMachine):
         at = 0
         for record in records:
             at = 0 if at + record.sectors > SECTORS else at
-            assert record.start_sector == 5_000 + at, "records follow each other, and none passes the end"
+            assert record.start_sector == 5_000 + at, (
+                "records must follow each other and not cross the end of the log"
+            )
             at += record.sectors
         assert len(records) - len(self.ended()) <= self.iclogs
         on_disk = [self.items.get(of, set()) for of in range(1, self.on_disk() + 1)]

@@ -83,7 +83,7 @@ def test_thread_that_became_idle_last_gets_the_next_work() -> None:
     pool.runs(1)
     assert [pool.ask(), pool.ask()] == [True, False]
     pool.runs(19)
-    assert pool.ask(), "the one that took 10"
+    assert pool.ask(), "the thread with the job of 10 is free again"
     pool.runs(20)
     names = [name for _, name, _ in pool.began]
     assert names == ["pdflush1/flusher", "pdflush0/flusher", "pdflush0/flusher"]
@@ -220,7 +220,7 @@ def test_work_for_one_superblock_starts_no_pdflush() -> None:
     assert pool.began == []
     assert pool.of.queue(pool.wb, Work("start", 100)) is None
     pool.runs(10)
-    assert len(pool.began) == 1, "nor does it count as what started all"
+    assert len(pool.began) == 1, "the work of one superblock must not count as a start of all devices"
 
 
 @pytest.mark.parametrize(("dirty", "passes"), [(4, 0), (5, 1)])
@@ -337,7 +337,7 @@ def test_a_device_has_one_pdflush_at_a_time() -> None:
     one.leave(pool.wb)
     assert (pool.of.in_progress(pool.wb), pool.of.in_progress(other.wbs[0])) == (False, True)
     pool.bdi.queue.congested = True
-    assert not second.gives_up(), "the other's queue is not congested"
+    assert not second.gives_up(), "the queue of the other device is not congested"
     second.leave(other.wbs[0])
     assert (second.enter(pool.wb), second.encountered_congestion) == (False, True)
 

@@ -136,7 +136,7 @@ class Lists(RuleBasedStateMachine):
         def body() -> Steps:
             yield from self.sbs[sb].wait_for_writeback(thread)
             still = {flight for _, flight, _ in self.flights}
-            assert not waits_for & still, "it returned too early"
+            assert not waits_for & still, "the sync(2) returned too early"
             self.landed.append((sb, waits_for))
 
         self.env.start(thread.task, body())

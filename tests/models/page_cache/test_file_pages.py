@@ -76,7 +76,7 @@ def test_used_held_blocks_join_the_extents_of_their_neighbours() -> None:
         assert use_held(of.pages, 1, 2) == made
         assert letters(of) == "mDDm"
     assert use_held(file("h", {0: 5}).pages, 0, 1) == 1
-    assert use_held(file("Hh", {0: 4, 1: 5}).pages, 1, 1) == 1, "a held hole is no extent"
+    assert use_held(file("Hh", {0: 4, 1: 5}).pages, 1, 1) == 1, "held blocks of a hole are not an extent"
 
 
 @pytest.mark.parametrize(

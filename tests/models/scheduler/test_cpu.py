@@ -352,7 +352,7 @@ def test_waking_task_waits_at_its_last_processor() -> None:
     start(env, of, second)
     start(env, of, other, at=7)
     env.run()
-    assert log == [(50, 0)], "the first is free before, and takes it over"
+    assert log == [(50, 0)], "the first processor is free earlier and takes the task"
 
 
 def test_idle_processor_takes_the_next_waiting_task() -> None:
@@ -547,7 +547,7 @@ def test_sleeping_task_keeps_its_lag_up_to_a_limit() -> None:
     queue.pop()
     late.lag_ns = 0
     queue.wakes(late, hog, 0)
-    assert not queue.takes_over(hog), "who has had its share, and no more, goes on"
+    assert not queue.takes_over(hog), "a task with exactly its share continues"
     # A task of double weight pulls the average by twice its lag.
     queue.pop()
     late.weight, late.lag_ns = 2_048, 6

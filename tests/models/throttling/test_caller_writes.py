@@ -115,8 +115,8 @@ def test_writer_above_limit_writes_back_1_5_times_its_ratelimit() -> None:
     assert (at.balance(), at.asked, at.pauses) == (0, [], [])
     above = Writer(101, 101, wrote=(1,))
     assert (above.balance(), above.asked, above.pauses) == (1_000, [(0, 60)], [])
-    assert above.wb.dirty_exceeded, "only below the limit it is over"
-    assert above.started == [1_000], "and the flusher goes on"
+    assert above.wb.dirty_exceeded, "dirty_exceeded is cleared only below the limit"
+    assert above.started == [1_000], "the flusher is started"
 
 
 def test_writer_continues_above_the_limit_after_writing_its_chunk() -> None:
@@ -206,7 +206,7 @@ def test_share_of_a_context_is_limited_to_what_others_leave(
     """
     of = Writer(0, 0)
     of.throttle._shares = SimpleNamespace(share=lambda wb, pages: 9 * pages // 10)  # type: ignore[assignment]
-    assert of.throttle.share(of.wb, pages) == pages, "a sole context has all"
+    assert of.throttle.share(of.wb, pages) == pages, "a single context has the complete share"
     of.cache.wbs.append(object())
     of.cache.dirty_and_writeback, of.wb.dirty_and_writeback = dirty_and_writeback, own
     assert of.throttle.share(of.wb, pages) == share

@@ -271,7 +271,7 @@ def test_balance_dirty_pages_reports_a_pause_and_its_terms() -> None:
     env.now, counts.held_back_ns = 7, -1
     env.start(task, throttle.balance(SimpleNamespace(task=task, spent=Spent()), counts, dirtier))  # type: ignore[arg-type]
     env.run()
-    assert counts.held_back_ns == 7, "when the pause began"
+    assert counts.held_back_ns == 7, "held_back_ns is the time at which the pause began"
     ratelimit = 25_600 * throttle.controls[counts].position_ratio(LIMITS) >> 10
     assert ratelimit == pytest.approx(25_600, rel=0.01)
     assert told == [

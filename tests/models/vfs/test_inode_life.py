@@ -155,7 +155,9 @@ def test_concurrent_syncs_walk_over_all_cached_inodes_in_turn() -> None:
     walk_ns = 40_000 * round(65 * 2.67)
     assert sync_wall_ns(40_000, 101) == pytest.approx(101 * walk_ns, rel=0.02)
     assert sync_wall_ns(40_000, 101, "3.11-v13") == sync_wall_ns(0, 101, "3.11-v13")
-    assert sync_wall_ns(40_000, 101, "4.3") > 0.9 * 101 * walk_ns, "it still walks, one at a time"
+    assert sync_wall_ns(40_000, 101, "4.3") > 0.9 * 101 * walk_ns, (
+        "sync still walks all inodes, one sync at a time"
+    )
 
 
 def test_walk_takes_the_list_lock_again_for_each_paged_inode() -> None:
@@ -175,7 +177,7 @@ def test_syncs_spin_while_another_sync_walks() -> None:
     children = only(machine.programs).family.children  # type: ignore[attr-defined]
     spun = sum(child.task.spin_ns for child in children)
     walked = sum(child.spent.sync for child in children)
-    assert spun == pytest.approx((1 + 2 + 3) / 4 * walked, rel=0.1), "they begin one after another"
+    assert spun == pytest.approx((1 + 2 + 3) / 4 * walked, rel=0.1), "the children begin in sequence"
 
 
 def test_kswapd_and_find_evict_inodes_beyond_the_size_of_memory() -> None:
@@ -188,7 +190,9 @@ def test_kswapd_and_find_evict_inodes_beyond_the_size_of_memory() -> None:
     assert len(kswapds) == 2
     reclaimed = sum(thread.spent.reclaim for thread in machine.threads)
     assert reclaimed == pytest.approx((30_000 - inodes.cached) * 2.67 * 2_600, rel=0.01)
-    assert sum(thread.spent.reclaim for thread in kswapds) > 0.3 * reclaimed, "who reads evicts, too"
+    assert sum(thread.spent.reclaim for thread in kswapds) > 0.3 * reclaimed, (
+        "reading threads evict inodes, too"
+    )
 
 
 operations = st.lists(st.tuples(st.sampled_from("calue"), st.integers(1, 40)), max_size=12)

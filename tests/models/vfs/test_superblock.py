@@ -105,7 +105,7 @@ def test_wait_ignores_writeback_that_began_later() -> None:
     env.call_at(70, 0, lambda: first.end(wb, 35))
     env.run()
     assert woken == [70, 70]
-    assert sb.bdi.queue.unplugs == [0, 10], "who waits for I/O has it begun"  # type: ignore[attr-defined]
+    assert sb.bdi.queue.unplugs == [0, 10], "a waiting task starts the I/O (unplug)"  # type: ignore[attr-defined]
     assert (wb.dirty, wb.dirty_and_writeback, wb.written) == (30, 40, 60)
 
 
@@ -113,6 +113,6 @@ def test_wait_ignores_writeback_that_began_later() -> None:
 def test_a_call_makes_the_largest_folios_that_fit(largest: int, folios: list[int]) -> None:
     """A folio has a power of two of pages; the calls have 1, 3, 4, 256, 300 and 2048 pages."""
     sb = mounted(Environment())
-    assert sb.folio_pages(300) == 1, "a folio is a page unless the filesystem says otherwise"
+    assert sb.folio_pages(300) == 1, "by default a folio has one page"
     sb.largest_folio = largest
     assert [sb.folio_pages(pages) for pages in (1, 3, 4, 256, 300, 2048)] == folios
