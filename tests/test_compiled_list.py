@@ -21,8 +21,8 @@ def undecided(modules: set[str], lists: dict[str, list[str]]) -> list[str]:
     compiled, interpreted = set(lists["compiled"]), set(lists["interpreted"])
     return [
         *(f"{name}: {REMEDY}" for name in sorted(modules - compiled - interpreted)),
-        *(f"{name}: there is no such module" for name in sorted((compiled | interpreted) - modules)),
-        *(f"{name}: stands in both lists" for name in sorted(compiled & interpreted)),
+        *(f"{name}: the module does not exist" for name in sorted((compiled | interpreted) - modules)),
+        *(f"{name}: is in both lists" for name in sorted(compiled & interpreted)),
     ]
 
 
@@ -40,8 +40,8 @@ def test_each_module_is_in_one_list() -> None:
     ("modules", "compiled", "interpreted", "message"),
     [
         ({"a.py", "b.py"}, ["a.py"], [], f"b.py: {REMEDY}"),
-        ({"a.py"}, ["a.py", "b.py"], [], "b.py: there is no such module"),
-        ({"a.py"}, ["a.py"], ["a.py"], "a.py: stands in both lists"),
+        ({"a.py"}, ["a.py", "b.py"], [], "b.py: the module does not exist"),
+        ({"a.py"}, ["a.py"], ["a.py"], "a.py: is in both lists"),
     ],
 )
 def test_undecided_module_is_named(

@@ -105,9 +105,7 @@ def test_calls_within_a_hidden_function_are_left_out(
 def test_renamed_function_is_an_error(
     window: Window, modules: Callable[[str], ModuleType], tmp_path: Path
 ) -> None:
-    with pytest.raises(
-        LookupError, match=r"wbsim/models/[ab].py has no call of \w+; give the present name"
-    ):
+    with pytest.raises(LookupError, match=r"wbsim/models/[ab].py has no call of \w+; give the present name"):
         traced(modules("wbsim/models/a.py").start, window, tmp_path)
 
 

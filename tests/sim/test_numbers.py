@@ -32,7 +32,7 @@ def test_quantities_are_read_exactly(text: str, kind: str, amount: int) -> None:
         ("16", "size", "no unit"),
         ("5 GiB", "time", "use one of ns"),
         ("-1 s", "time", "negative"),
-        ("soon", "time", "no quantity"),
+        ("soon", "time", "not a quantity"),
         ("0.5 ns", "time", "whole number of ns"),
     ],
 )
@@ -94,7 +94,7 @@ def test_streams_are_independent_of_each_other() -> None:
     two.generator("another")
     assert one.generator("x").random() == two.generator("x").random()
     assert Streams(7, 1).generator("x").random() != Streams(7, 0).generator("x").random()
-    with pytest.raises(ValueError, match="already taken"):
+    with pytest.raises(ValueError, match="is in use; give another name"):
         one.generator("x")
 
 

@@ -262,7 +262,7 @@ programs.short = {{ command = "{FIO} --directory=/b", memory = "300 MiB", start 
         machine.env.call_at(at_ns, 0, lambda: seen.append(machine.cache.dirtyable_pages() * 4_096 // MIB))
     machine.run()
     assert seen == [1_024, 724, 1_023]  # the cached inode of the program's file takes the rest
-    with pytest.raises(BadInput, match="programs take 1073741824 B of memory, which leaves 0 B"):
+    with pytest.raises(BadInput, match="the programs take 1073741824 B of memory, which leaves 0 B"):
         parse(text.replace("300 MiB", "1 GiB"), "x.toml")
 
 

@@ -381,7 +381,10 @@ def test_async_depth_limits_the_writes_in_the_queue(depth: int | None, most: int
             '{scheduler = "noop", fifo_batch = 16, async_depth = 9}',
             "async_depth: 9 has no effect: noop",
         ),
-        ('{scheduler = "deadline", fifo_batch = 16, async_depth = 129}', "is more than nr_requests, 128"),
+        (
+            '{scheduler = "deadline", fifo_batch = 16, async_depth = 129}',
+            "is more than nr_requests; give at most 128",
+        ),
     ],
 )
 def test_impossible_async_depth_is_refused(given: str, message: str) -> None:

@@ -54,7 +54,7 @@ def test_each_release_has_its_schedulers(release: str, names: list[str]) -> None
             "mq-deadline",
             "mq-deadline does not exist in Linux 4.9; use one of noop, deadline, cfq",
         ),
-        ("6.18", "bfq", "bfq is not modelled; use noop or deadline (every release), cfq"),
+        ("6.18", "bfq", "bfq is not modelled; use noop or deadline"),
         ("4.12", "kyber", "kyber is not modelled; use noop"),
         ("6.18", "mq", "is 'mq'; use 'noop', 'none', 'deadline', 'mq-deadline' or 'cfq'"),
     ],

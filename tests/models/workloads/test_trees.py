@@ -42,7 +42,7 @@ def test_command_line_gives_the_directories(read: Any, line: str, directories: l
         (rm, "rm /a", "write rm -rf PATH"),
         (rm, "rm -rf", "required"),
         (rm, "rm -rx /a", "-x"),
-        (bulkstat, "xfs_io -c fsync /a", "only -c bulkstat"),
+        (bulkstat, "xfs_io -c fsync /a", "write xfs_io -c bulkstat PATH"),
         (bulkstat, "xfs_io /a", "required"),
     ],
 )
@@ -70,7 +70,7 @@ def text(program: str, **given: Any) -> str:
     [
         (FIND, {"files": 0}, "needs files on this mount"),
         ('programs.p = "xfs_io -c bulkstat /m"', {"filesystem": "loop-ext4"}, "bulkstat"),
-        ('programs.p = "find /elsewhere -ctime 1"', {}, "lies outside every mount"),
+        ('programs.p = "find /elsewhere -ctime 1"', {}, "is outside every mount"),
         ('programs.p = { command = "find /m -ctime 1", times = 0 }', {}, "greater than or equal to 1"),
         (FIND, {"files": -1}, "greater than or equal to 0"),
         ('programs.p = { command = "fs_mark -S0 -n 3 -L 2 -s 4096 -d /m/a", until_steady = true }', {},
