@@ -40,7 +40,10 @@ Moment = Annotated[Ns, Field(le=S)]
 
 
 class PathCosts(Spec):
-    """Processor time of every code path on the reference machine; filesystems by kind."""
+    """Processor time of every code path on the reference machine; filesystems by kind.
+
+    No time is longer than a second.
+    """
 
     write: WriteCosts
     inodes: InodeCosts
@@ -66,16 +69,18 @@ _LEAST_CV: Final = 1e-6
 class ProcessorSpec(Spec):
     """The processors, and the costs of code on them.
 
-    * ``count`` and ``nodes``: the number of processors, and of the NUMA nodes to which they belong in blocks.
-    * ``writer_scale`` and ``flusher_scale``: factors on the times of the reference machine, for the paths of
-      system calls and of writeback.
-    * ``program_scale``: the factor for a program's own work and its other system calls; None:
+    * ``count``: the number of processors.
+    * ``nodes``: the number of NUMA nodes, to which the processors belong in blocks; at most ``count``.
+    * ``writer_scale``: the factor on the reference machine's times for the paths of system calls.
+    * ``flusher_scale``: the factor on the reference machine's times for the paths of writeback.
+    * ``program_scale``: the factor for a program's own work and its other system calls; without it,
       ``writer_scale``.
-    * ``exit_time``: the time in which a guest leaves to its hypervisor for a request, and for its end (0 on
-      bare metal).
-    * ``cv``: the coefficient of variation of a path's time.
-    * ``line_own``, ``line_time`` and ``line_from_far``: the time to write a cache line of the processor
-      itself, of another processor of its node, or of another node.
+    * ``exit_time``: the time in which a guest leaves to its hypervisor for a request, and again for its end;
+      0 on bare metal.
+    * ``cv``: the coefficient of variation of a path's time; 0, or 1e-06 and more.
+    * ``line_own``: the time to write a cache line that the processor itself wrote last.
+    * ``line_time``: the time to write a cache line that another processor of its node wrote last.
+    * ``line_from_far``: the time to write a cache line that a processor of another node wrote last.
     * ``wake_time``: the time from a wake-up to running.
     """
 
@@ -116,7 +121,10 @@ class DriveSpec(Spec):
 
 
 class MachineSpec(Spec):
-    """Processors, memory, and disks by name."""
+    """Processors, memory, and disks by name.
+
+    * ``name``: the name of the machine; no result depends on it.
+    """
 
     name: Name
     processors: ProcessorSpec
@@ -127,11 +135,17 @@ class MachineSpec(Spec):
 class KernelSpec(Spec):
     """The decisions of a kernel version, without machine and configuration; filesystems by kind.
 
-    * ``rwsem_steals``, ``rwsem_spins``, ``rwsem_spin`` and ``rwsem_hand_off``: the rules of an rwsem
-      (`wbsim.sim.sync.RwSemaphoreRules`).  ``rwsem_spin`` is the time for which a writer spins while readers
-      own it.
+    * ``name``: the name of the kernel; if it is a release, a disk may only have an I/O scheduler of this
+      release.
+    * ``spinlock``: the kind of spinlock.  The waiters of a ``ticket`` lock all spin on one cache line, those
+      of a ``queued`` lock each on a separate line.
+    * ``rwsem_steals``: a writer takes a free rwsem before tasks that sleep for it (3.9 and later).
+    * ``rwsem_spins``: a writer spins while the writer that owns the rwsem runs (3.16 and later).
+    * ``rwsem_spin``: the time for which a writer spins while readers own the rwsem (5.3 and later); 0: it
+      sleeps.
+    * ``rwsem_hand_off``: a writer that has slept for this time gets the rwsem next (5.3 and later); 0: never.
     * ``requests``: the source of a request: the legacy path's request_list, or blk-mq's tags.
-    * ``wbt``: True: the kernel has writeback throttling (CONFIG_BLK_WBT_MQ).
+    * ``wbt``: the kernel has writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
     name: Name
@@ -162,10 +176,12 @@ class KernelSpec(Spec):
 
 
 class MountSpec(Spec):
-    """A filesystem on a disk of the machine, mounted ``at`` a path.
+    """A filesystem on a disk of the machine, mounted at a path.
 
     Several filesystems on one disk lie behind each other.
 
+    * ``disk``: the name of the disk.
+    * ``at``: the absolute path of the mount point.
     * ``files``: the number of empty files at the start, which are dealt to the programs that read or remove
       them.
     * ``cached_inodes``: the number of clean inodes in the cache at the start.
@@ -191,7 +207,11 @@ class MountSpec(Spec):
 
 
 class ProgramSpec(Spec):
-    """A program that begins at ``start`` and has ``memory`` bytes of anonymous memory until it ends."""
+    """A program of a run.
+
+    * ``start``: the time at which the program begins.
+    * ``memory``: the anonymous memory of the program until it ends; dirty pages cannot use it.
+    """
 
     start: Ns
     memory: BytesOrNone = 0
@@ -199,7 +219,11 @@ class ProgramSpec(Spec):
 
 
 class Scenario(Spec):
-    """Everything that decides a run, except the seed; ``sync_after``: a sync(2) follows the last program."""
+    """Everything that decides a run, except the seed.
+
+    * ``give_up``: the simulated time at which a run that has not ended fails.
+    * ``sync_after``: a sync(2) follows the last program.
+    """
 
     machine: MachineSpec
     kernel: KernelSpec

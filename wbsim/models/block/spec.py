@@ -15,10 +15,15 @@ MAX_DISCARD_BYTES: Final = (1 << 32) - SECTOR_BYTES
 
 
 class QueueLimits(Spec):
-    """The limits in /sys/block/*/queue; ``nomerges``: 0 tries all merges, 1 only cheap merges, 2 none.
+    """The limits in /sys/block/*/queue.
 
-    A request and a segment hold at least one page (blk_validate_limits).  Discards have a separate limit
-    (discard_max_bytes) and no segments.
+    A request and a segment hold at least one page (blk_validate_limits).  Discards have no segments.
+
+    * ``max_sectors_bytes``: the size of the largest request (max_sectors_kb).
+    * ``max_segments``: the largest number of segments of a request.
+    * ``max_segment_bytes``: the size of the largest segment (max_segment_size).
+    * ``nomerges``: 0 tries all merges, 1 only cheap merges, 2 none.
+    * ``max_discard_bytes``: the size of the largest discard (discard_max_bytes).
     """
 
     max_sectors_bytes: Annotated[Bytes, Field(ge=PAGE_BYTES, multiple_of=SECTOR_BYTES)]
@@ -36,21 +41,25 @@ class QueueLimits(Spec):
 class PlugRules(Spec):
     """The rules of a plug in one era (mechanisms.md 1.2, 1.3), and a rule for merges.
 
+    To 2.6.38 each queue has a plug, and no task has (mechanisms.md 1.1).
+
     * ``tried``: the plugged requests of its queue against which a bio is tried.  ``tail`` is the newest
       request in the plug or, if that belongs to another queue, the oldest request of the bio's queue.
-    * ``max_requests``: the largest number of requests in a plug; None: no limit.
-    * ``max_requests_mixed``: the limit for a plug with requests of several queues.  None: ``max_requests``
-      limits the requests of each queue separately.
+    * ``max_requests``: the largest number of requests in a plug; without it, no limit.
+    * ``max_requests_mixed``: the limit for a plug with requests of several queues; without it,
+      ``max_requests`` limits the requests of each queue separately.
     * ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has this size and the
-      queue merges at all; None: never.
+      queue merges at all; without it, never.
+    * ``flush_of``: the request whose size is compared with ``flush_bytes``.
     * ``order``: the order in which a flush issues the requests.
     * ``order_mixed``: the order for a plug of several queues that holds more than ``mixed_above`` requests.
       ``queue`` is the order of arrival, queue by queue.
+    * ``mixed_above``: the number of requests above which ``order_mixed`` holds.
     * ``meta_apart``: a bio and a request merge only if both or neither have REQ_META.
-
-    To 2.6.38 each queue has a plug, and no task has (mechanisms.md 1.1).  The plug of a queue holds fewer
-    than ``unplug_requests`` requests, for ``unplug_time`` at most (q->unplug_thresh, q->unplug_delay).  None:
-    the queue has no plug.
+    * ``unplug_requests``: the number of requests at which the plug of a queue opens (q->unplug_thresh);
+      without it, the queue has no plug.
+    * ``unplug_time``: the time after which the plug of a queue opens (q->unplug_delay); without it, the queue
+      has no plug.
     """
 
     tried: Literal["all", "newest", "oldest", "tail"]
@@ -69,11 +78,13 @@ class PlugRules(Spec):
 class ElevatorRules(Spec):
     """The I/O scheduler of a queue.
 
-    ``scheduler`` is a name as in sysfs.  deadline and mq-deadline dispatch by sector in batches of
-    ``fifo_batch``.  cfq dispatches synchronous requests first, by sector from the end of the last request.
+    deadline and mq-deadline dispatch by sector in batches.  cfq dispatches synchronous requests first, by
+    sector from the end of the last request.
 
-    ``async_depth``: mq-deadline's limit for requests that are not synchronous reads; None: no limit.  5.14
-    and later have it.  It is three quarters of nr_requests to 6.8; 6.18 has no limit.
+    * ``scheduler``: the name of the scheduler as in sysfs.
+    * ``fifo_batch``: the number of requests in a batch of deadline and mq-deadline.
+    * ``async_depth``: mq-deadline's limit for requests that are not synchronous reads (5.14 and later);
+      without it, no limit.  It is three quarters of nr_requests to 6.8; 6.18 has no limit.
     """
 
     scheduler: Annotated[Scheduler, BeforeValidator(modelled)]
@@ -98,12 +109,14 @@ class ElevatorRules(Spec):
 class QueueSpec(Spec):
     """One request queue: its limits, its scheduler, its pool and the driver's depth.
 
-    * ``write_cache``: as in sysfs.
-    * ``wbt``: True if wbt_lat_usec is not 0, in kernels that have it.
+    * ``nr_requests``: the number of requests in the pool of the queue.
+    * ``driver_depth``: the largest number of requests that the driver has at once.
+    * ``write_cache``: the kind of the device's cache, as in sysfs.
+    * ``wbt``: the queue has writeback throttling, in kernels that have it; wbt_lat_usec is not 0.
     * ``interrupts``: the processor that the end of a request interrupts.  ``any``: a random processor.
       ``submitter``: the processor that submitted the request, as with a hardware queue for each processor.
-    * ``queue_depth``: the depth that a SCSI driver sets for the device; None: ``nr_requests``.  Writeback
-      throttling computes its limits from it.
+    * ``queue_depth``: the depth that a SCSI driver sets for the device, from which writeback throttling
+      computes its limits; without it, ``nr_requests``.
     """
 
     limits: QueueLimits
@@ -127,8 +140,9 @@ class QueueSpec(Spec):
 class BlockCosts(Spec):
     """The processor time per request.
 
-    * ``request_ns``, ``insert_ns`` and ``dispatch_ns``: the submitter's time to make the request, to insert
-      it under the queue lock, and to issue it.
+    * ``request_ns``: the submitter's time to make the request.
+    * ``insert_ns``: the submitter's time to insert the request under the queue lock.
+    * ``dispatch_ns``: the submitter's time to issue the request.
     * ``complete_ns``: the time of the interrupt that completes the request.
     """
 

@@ -38,14 +38,18 @@ AnyDevice = Annotated[DeviceSpec, kind_field("devices")]
 class SsdSpec(DeviceSpec):
     """A flash drive.
 
-    * ``size``: the capacity; None: it does not matter.
+    * ``size``: the capacity; without it, the capacity does not matter.
+    * ``link``: the rate of the link, over which all data goes.
     * ``command_time``: the time of each command on the link.
     * ``latency``: the additional time of each write, which does not occupy the link.
-    * ``units``: the planes that program at once (channels x dies x planes).  Each programs ``flash_page``
-      bytes in ``program_time``.
+    * ``cache``: the size of the write cache; at least ``flash_page``.
+    * ``units``: the planes that program at once (channels x dies x planes).
+    * ``flash_page``: the bytes that a plane programs at a time.
+    * ``program_time``: the time in which a plane programs ``flash_page`` bytes.
     * ``read_time``: the time from the end of a read on the link to its data.
-    * ``indirection_unit``: the size that one entry of the map covers; None: a write is never smaller.
     * ``protected``: the cache survives a power cut, so a flush needs no programming.
+    * ``indirection_unit``: the size that one entry of the map covers.  It is a page or more, and divides
+      ``flash_page``.  Without it, a write is never smaller.
     """
 
     kind: Literal["ssd"] = "ssd"
@@ -80,11 +84,15 @@ class SsdSpec(DeviceSpec):
 
 
 class DiskSpec(DeviceSpec):
-    """A disk.
+    """A rotating disk.
 
-    * ``outer`` and ``inner``: the rates of the first and the last zone.
+    * ``size``: the capacity.
+    * ``outer``: the rate of the first zone.
+    * ``inner``: the rate of the last zone.
     * ``turn_time``: the time of one rotation.
-    * ``track_seek`` and ``full_seek``: the times of a seek to the next track and across the complete disk.
+    * ``track_seek``: the time of a seek to the next track.
+    * ``full_seek``: the time of a seek across the complete disk.
+    * ``cache``: the size of the write cache.
     * ``link``: the rate at which writes fill the ``cache``.
     """
 
@@ -105,7 +113,11 @@ class DiskSpec(DeviceSpec):
 
 
 class Raid0Spec(DeviceSpec):
-    """A stripe over ``members``; ``chunk`` is the part on one member before the next member follows."""
+    """A stripe over several devices.
+
+    * ``chunk``: the part on one member before the next member follows.
+    * ``members``: the devices: a list, or one device and its ``count``.
+    """
 
     kind: Literal["raid0"] = "raid0"
     chunk: Annotated[Bytes, Field(multiple_of=PAGE_BYTES)]
@@ -125,9 +137,12 @@ class Raid0Spec(DeviceSpec):
 class WriteCacheSpec(DeviceSpec):
     """A controller's write cache.
 
-    * ``link`` and ``command_time``: the rate of the link, and the additional time of each write.
-    * ``piece``: the largest write to the device ``behind``.
+    * ``size``: the size of the cache.
+    * ``link``: the rate at which writes fill the cache.
+    * ``command_time``: the additional time of each write.
+    * ``piece``: the size of the largest write to the device ``behind``; whole sectors.
     * ``depth``: the number of pieces that drain at once.
+    * ``behind``: the device to which the cache drains.
     """
 
     kind: Literal["write_cache"] = "write_cache"
@@ -166,8 +181,8 @@ class NullSpec(DeviceSpec):
 class LoopSpec(DeviceSpec):
     """A loop device on a file in tmpfs.
 
-    ``command_time`` is the worker's time for each command, including its completion.  ``page_time`` is its
-    time for each page that it copies.
+    * ``command_time``: the worker's time for each command, including its completion.
+    * ``page_time``: the worker's time for each page that it copies.
     """
 
     has_worker: ClassVar = True

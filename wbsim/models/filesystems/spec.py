@@ -18,20 +18,20 @@ class NoNumbers(Spec):
 class FlusherCosts(Spec):
     """Processor time of writeback.
 
-    * ``map_ns``: per extent that gets its blocks.
-    * ``page_ns``: per page that is walked and added to a bio.
-    * ``ioend_ns``: per file or range that the completion worker completes.
-
-    Other times are None where they were not measured separately:
-
-    * ``tree_map_ns`` and ``tree_ioend_ns``: ``map_ns`` and ``ioend_ns`` in a file with more extents than its
-      inode holds.
-    * ``folio_ns`` and ``end_folio_ns``: per folio that is walked and that the worker makes clean, without its
-      pages.
-    * ``map_locked_ns`` and ``ioend_locked_ns``: the part of ``map_ns`` and ``ioend_ns`` under the inode's
-      lock; None: all of it.
-    * ``map_lines`` and ``ioend_lines``: the cache lines that an allocation and a conversion fetch if the
-      file's last one ran on another processor; None: 0.
+    * ``map_ns``: the time for each extent that gets its blocks.
+    * ``page_ns``: the time for each page that is walked and added to a bio.
+    * ``ioend_ns``: the time for each file or range that the completion worker completes.
+    * ``tree_map_ns``: ``map_ns`` in a file with more extents than its inode holds; without it, ``map_ns``.
+    * ``tree_ioend_ns``: ``ioend_ns`` in a file with more extents than its inode holds; without it,
+      ``ioend_ns``.
+    * ``folio_ns``: the time for each folio that is walked, without its pages; without it, 0.
+    * ``end_folio_ns``: the time for each folio that the worker makes clean, without its pages; without it, 0.
+    * ``map_locked_ns``: the part of ``map_ns`` under the inode's lock; without it, all of it.
+    * ``ioend_locked_ns``: the part of ``ioend_ns`` under the inode's lock; without it, all of it.
+    * ``map_lines``: the cache lines that an allocation fetches if the file's last operation ran on another
+      processor; without it, 0.
+    * ``ioend_lines``: the cache lines that a conversion fetches if the file's last operation ran on another
+      processor; without it, 0.
     """
 
     map_ns: Ns
@@ -70,6 +70,8 @@ class FilesystemSpec(Spec):
 
     ``Costs`` and ``Rules``: the specs for the costs of the paths and the rules of an era.
     ``reference_costs``: the costs as measured on the reference machine.
+
+    * ``size``: the size of the filesystem.
     """
 
     Costs: ClassVar[type[Spec]] = FilesystemCosts

@@ -46,7 +46,7 @@ class ParallelSpec(FlusherSpec):
 
     * ``by``: the context of an inode follows from its allocation group, from a hash of its number, or from
       the processor that creates it.  Without allocation groups, ``allocation_group`` means the first context.
-    * ``contexts``: the number of contexts; None: one for each allocation group if ``by`` is
+    * ``contexts``: the number of contexts; without it, one for each allocation group if ``by`` is
       ``allocation_group``, otherwise one for each processor.
     """
 

@@ -13,7 +13,11 @@ from wbsim.sim.param import BadValue, Threads
 
 
 class PdflushSpec(FlusherSpec):
-    """The pool has at least ``min_threads`` and at most ``max_threads`` (MIN_, MAX_PDFLUSH_THREADS)."""
+    """A pool of threads for all devices.
+
+    * ``min_threads``: the smallest number of threads in the pool (MIN_PDFLUSH_THREADS).
+    * ``max_threads``: the largest number of threads in the pool (MAX_PDFLUSH_THREADS).
+    """
 
     kind: Literal["pdflush"] = "pdflush"
     min_threads: Threads = 2

@@ -14,8 +14,8 @@ from wbsim.sim.param import Ns
 class PerBdiSpec(FlusherSpec):
     """One thread per device.
 
-    ``exits_after``: the thread is made when it is needed, and exits when it has written nothing for this time
-    (2.6.32 to 3.9).  None: a workqueue does the work.
+    * ``exits_after``: the thread is made when it is needed, and exits when it has written nothing for this
+      time (2.6.32 to 3.9).  Without it, a workqueue does the work.
     """
 
     kind: Literal["per_bdi"] = "per_bdi"

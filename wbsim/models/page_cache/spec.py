@@ -13,8 +13,10 @@ from wbsim.sim.units import MIB, PAGE_BYTES, parse
 class MemorySpec(Spec):
     """Memory: its size, the part that the kernel keeps, and the size of a cached inode without its pages.
 
-    ``inode_slab_bytes`` includes the inode, the dentry, the log item and a share of the buffer of the inode
-    cluster.
+    * ``memory``: the size of the memory; at least 1 MiB more than ``kernel_reserve``.
+    * ``kernel_reserve``: the part of the memory that the kernel keeps.
+    * ``inode_slab_bytes``: the memory of a cached inode: the inode, the dentry, the log item and a share of
+      the buffer of the inode cluster.
     """
 
     memory: Bytes
@@ -46,11 +48,20 @@ SysctlBytes = Annotated[Bytes | None, BeforeValidator(_as_sysctl_prints)]
 
 
 class DirtyLimits(Spec):
-    """vm.dirty_background_ratio and vm.dirty_ratio in percent; vm.*_bytes may replace each of them.
+    """The thresholds of dirty pages: vm.dirty_background_ratio and vm.dirty_ratio, or vm.*_bytes in place of
+    them.
 
-    All four may be given as sysctl prints them.  A size without a unit is in bytes.  If a size is 0, the
-    ratio counts.  A background threshold that is not below the limit becomes half of the limit, as in the
-    kernel (global_dirty_limits).
+    All four may be given as sysctl prints them.  A background threshold that is not below the limit becomes
+    half of the limit, as in the kernel (global_dirty_limits).
+
+    * ``dirty_background_ratio``: the percentage of the available memory from which on the flusher writes
+      back.
+    * ``dirty_ratio``: the percentage of the available memory from which on writers are throttled; 0 only with
+      ``dirty_bytes``.
+    * ``dirty_background_bytes``: the size from which on the flusher writes back.  A number without a unit is
+      in bytes, and with 0 the ratio counts.
+    * ``dirty_bytes``: the size from which on writers are throttled; two pages or more.  A number without a
+      unit is in bytes, and with 0 the ratio counts.
     """
 
     dirty_background_ratio: Annotated[CountOrNone, Field(le=100)]

@@ -24,11 +24,14 @@ class SchedulerSpec(Spec):
 
     The times are those of one processor; with n processors they are 1 + log2(n) times as long.
 
-    * ``slice_time``: sysctl_sched_min_granularity, or base_slice.
-    * ``hz``: CONFIG_HZ.  The end of a slice is noticed on ticks.
-    * ``ahead_time`` (CFS): the time by which a task that wakes may come before the others (half of
-      sched_latency).  EEVDF keeps the lag of a task instead.
-    * ``granularity`` (CFS): sysctl_sched_wakeup_granularity.
+    * ``algorithm``: the rules of the fair class.
+    * ``slice_time``: the time for which a task keeps its processor while others wait
+      (sysctl_sched_min_granularity, or base_slice).
+    * ``ahead_time``: the time by which a task that wakes may come before the others (half of sched_latency).
+      Only CFS has it; EEVDF keeps the lag of a task instead.
+    * ``granularity``: the lead that a task which wakes needs to preempt another
+      (sysctl_sched_wakeup_granularity).  Only CFS has it.
+    * ``hz``: CONFIG_HZ, the ticks a second; the end of a slice is noticed on ticks.
     """
 
     algorithm: Literal["CFS", "EEVDF"]

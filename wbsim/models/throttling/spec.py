@@ -26,12 +26,13 @@ AnyThrottling = Annotated[ThrottlingSpec, kind_field("throttling")]
 class CallerWritesSpec(ThrottlingSpec):
     """The settings of throttling to 3.1.
 
-    * ``hz``: CONFIG_HZ.
-    * ``initial_bandwidth``: INIT_BW (3.1); None: the era estimates no write bandwidth.
     * ``writes_back``: a throttled writer writes back if the device has any dirty page (to 2.6.30), or more
       dirty pages than the limit.
     * ``waits``: a throttled writer sleeps until a queue leaves congestion, at most 100 ms (to 2.6.31), or for
       jiffies that double each time.
+    * ``hz``: CONFIG_HZ, the jiffies a second.
+    * ``initial_bandwidth``: the first estimate of a device's write bandwidth (INIT_BW, 3.1); without it, the
+      era estimates no bandwidth.
     """
 
     kind: Literal["caller_writes"] = "caller_writes"
@@ -49,8 +50,8 @@ class CallerWritesSpec(ThrottlingSpec):
 class IoLessSpec(ThrottlingSpec):
     """The settings of IO-less throttling.
 
-    * ``hz``: CONFIG_HZ.
-    * ``initial_bandwidth``: INIT_BW, 100 MiB/s.
+    * ``hz``: CONFIG_HZ, the jiffies a second.
+    * ``initial_bandwidth``: the first estimate of a device's write bandwidth; INIT_BW is 100 MiB/s.
     """
 
     kind: Literal["io_less"] = "io_less"

@@ -10,10 +10,12 @@ from wbsim.sim.param import Flag, Ns, Spec
 class WriteCosts(Spec):
     """The processor time of write(2) and of the close(2) after it.
 
-    ``call_ns`` is the time of a call.  ``folio_ns`` is the time of each folio that the call adds to the page
-    cache, and ``page_ns`` the time of each page that it copies.  If ``folio_ns`` is None, ``page_ns``
-    includes the folios, whatever their size.  ``mark_ns`` is spent under the flusher's list lock when a clean
-    inode becomes dirty.
+    * ``call_ns``: the time of a call of write(2), without its folios and pages.
+    * ``folio_ns``: the time of each folio that the call adds to the page cache; without it, ``page_ns``
+      includes the folios, whatever their size.
+    * ``page_ns``: the time of each page that the call copies.
+    * ``close_ns``: the time of the close(2).
+    * ``mark_ns``: the time under the flusher's list lock when a clean inode becomes dirty.
     """
 
     call_ns: Ns
@@ -26,21 +28,20 @@ class WriteCosts(Spec):
 class InodeCosts(Spec):
     """The processor time of the upkeep of cached inodes.
 
-    These times are spent under the lock of the list or the hash:
-
-    * ``add_ns`` and ``del_ns``: to put an inode on the superblock's list, and to take it off.
-    * ``visit_ns``: to look at an inode in a walk over all cached inodes.
-    * ``unhash_ns``: to put an inode on its chain of the inode hash, or to take it off.
-    * ``lru_ns``: to put an inode or a dentry on the list of unused ones, or to take it off.
-    * ``chain_ns``: the first lookup's time for each inode on the chain, which is cold; without the lock in
-      some eras.
-    * ``chain_again_ns``: the second lookup's time for each inode on the chain.
-
-    These times are spent outside the locks:
-
-    * ``reference_ns``: a walk's work on an inode with pages.
-    * ``evict_ns``: the rest of an eviction.
-    * ``dentry_ns`` and ``reclaim_ns``: the shrinkers' time to free a dentry, and to find and free an inode.
+    * ``add_ns``: the time to put an inode on the superblock's list, under the list's lock.
+    * ``del_ns``: the time to take an inode off the superblock's list, under the list's lock.
+    * ``visit_ns``: the time to look at an inode in a walk over all cached inodes, under the list's lock.
+    * ``unhash_ns``: the time to put an inode on its chain of the inode hash, or to take it off, under the
+      hash's lock.
+    * ``lru_ns``: the time to put an inode or a dentry on the list of unused ones, or to take it off, under
+      the list's lock.
+    * ``chain_ns``: the first lookup's time for each inode on the chain, which is cold; without the hash's
+      lock in some eras.
+    * ``chain_again_ns``: the second lookup's time for each inode on the chain, under the hash's lock.
+    * ``reference_ns``: a walk's work on an inode with pages, outside the locks.
+    * ``dentry_ns``: the shrinkers' time to free a dentry, outside the locks.
+    * ``evict_ns``: the rest of an eviction, outside the locks.
+    * ``reclaim_ns``: the shrinkers' time to find and free an inode, outside the locks.
     """
 
     add_ns: Ns

@@ -23,14 +23,17 @@ _READING: Final = "docs/measurements.md N: dd of /dev/zero into /dev/null"
 
 
 class DdSpec(WorkloadSpec):
-    """The options of dd.
+    """The options of dd, and the times of the program itself.
 
-    ``streams`` processes run at once, in ``directories`` (one for all, or one for each).  ``bs`` and
-    ``count`` are dd's; ``fsyncs`` is conv=fsync.
-
-    For each block, dd takes ``app_user_time`` itself, and ``read_time`` in read(2), which clears each page in
-    ``zero_page_time``.  If the first two are 0, ``zero_page_time`` includes them.  The shell takes
-    ``fork_time`` to start a stream.
+    * ``directories``: the directories of the files: one for all streams, or one for each.
+    * ``streams``: the number of processes, which run at once and write a file each.
+    * ``bs``: the size of a block: whole pages of 4 KiB, or a part of a page that divides it.
+    * ``count``: the number of blocks of each stream.
+    * ``fsyncs``: each stream ends with an fsync(2) (conv=fsync).
+    * ``app_user_time``: dd's own time for each block; 0: ``zero_page_time`` includes it.
+    * ``read_time``: the time of read(2) for each block, without its pages; 0: ``zero_page_time`` includes it.
+    * ``zero_page_time``: the time in which read(2) clears a page.
+    * ``fork_time``: the time that the shell takes to start a stream.
     """
 
     programs: ClassVar = ("dd",)

@@ -91,15 +91,28 @@ ValueT = TypeVar("ValueT")
 
 
 class FioSpec(WorkloadSpec):
-    """fio's options of the same names, with fio's defaults, for ``numjobs`` jobs.
+    """The options of fio with fio's defaults, and the times of the program itself.
 
-    An option has one value for all jobs, or one value for each job.  In the same way, ``directories`` has one
-    directory for all jobs, or one for each.
+    An option has one value for all jobs, or one value for each job.
 
-    * ``app_time``: user time of fio itself per write.
+    * ``directories``: the directories of the files: one for all jobs, or one for each.
+    * ``numjobs``: the number of jobs.
+    * ``rw``: the order of the blocks: from the beginning to the end, or random.
+    * ``bs``: the size of a block: whole pages of 4 KiB, or a part of a page that divides it.
+    * ``nrfiles``: the number of files of a job.
+    * ``filesize``: the size of a file; whole blocks and whole pages.
+    * ``thinktime``: the time for which a job pauses between blocks.
+    * ``thinktime_blocks``: the number of blocks between two pauses.
+    * ``startdelay``: the time by which a job begins later than fio's first job could.
+    * ``rate``: the rate that a job does not exceed; without it, no limit.
+    * ``stonewall``: the job begins when the jobs before it that have begun are over.
+    * ``end_fsync``: the job calls fsync(2) for each file at its end.
+    * ``fsync_on_close``: the job calls fsync(2) when it closes a file.
+    * ``app_time``: fio's own time for each write.
     * ``fork_time``: the time of the fork of each job.
-    * ``start_time`` and ``idle_time``: the times for which fio works and sleeps before its first job.
-    * ``spin_time``: fio spins through pauses that are shorter than this (usec_sleep).
+    * ``start_time``: the processor time that fio takes before its first job.
+    * ``idle_time``: the time for which fio sleeps before its first job.
+    * ``spin_time``: the length of a pause below which fio spins through it (usec_sleep).
     """
 
     programs: ClassVar = ("fio",)

@@ -44,15 +44,22 @@ _MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 class FsMarkSpec(WorkloadSpec):
     """One fs_mark command, and the times of the program itself.
 
-    * ``processes``: the processes of a run, spread over ``directories``.
-    * ``subdirs``: the number of subdirectories.  0: files lie in the directories themselves.
-    * ``per_subdir``: the files in a subdirectory before the next one.  0: the clock decides.
-    * ``app_user_time`` and ``app_system_time``: the program's own work per file: its name, the clock, a mkdir
-      of an existing directory.
-    * ``fork_time``: per process that is started.
-    * ``start_time``: from a process's first instruction to its loop.
-    * ``report_time``: between the last exit and the next fork.
-    * ``until_steady``: see `models.workloads.processes`.
+    * ``directories``: the directories in which the processes make files (-d).
+    * ``processes``: the number of processes, a multiple of the number of directories and at most 64 (-t).
+    * ``files``: the number of files that a process makes in an iteration (-n).
+    * ``file_size``: the size of a file (-s).
+    * ``write_size``: the size of a write(2) (-w).
+    * ``loops``: the number of iterations (-L).
+    * ``subdirs``: the number of subdirectories (-D).  0: files lie in the directories themselves.
+    * ``per_subdir``: the files in a subdirectory before the next one (-N).  0: the clock decides.
+    * ``app_user_time``: the program's own time for each file, such as for its name.
+    * ``app_system_time``: the time for each file in other system calls: the clock, and a mkdir of an existing
+      directory.
+    * ``fork_time``: the time to start a process.
+    * ``start_time``: the time from a process's first instruction to its loop.
+    * ``report_time``: the time between the last exit and the next fork.
+    * ``until_steady``: the program ends when its pace is steady, and the rest is computed from that pace;
+      only with empty files.
     """
 
     programs: ClassVar = ("fs_mark", "fsmark")

@@ -32,11 +32,12 @@ from wbsim.sim.param import Inputs, Ns, Threads
 class SyncSpec(WorkloadSpec):
     """The options of sync.
 
-    ``times`` processes at once call sync(2).  With ``directories`` (``sync -f PATH``) they call syncfs(2) of
-    each path's filesystem, one after another.
-
-    With ``every`` they begin again after this time, or as soon as they are done, until all other programs
-    have ended.  ``fork_time``: the time that the shell takes to start a process.
+    * ``directories``: the paths of ``sync -f PATH``: the processes call syncfs(2) of each path's filesystem,
+      one after another.  Without a path they call sync(2).
+    * ``times``: the number of processes that run at once.
+    * ``every``: the time after which the processes begin again, or as soon as they are done, until all other
+      programs have ended.  Without it, they run once.
+    * ``fork_time``: the time that the shell takes to start a process.
     """
 
     programs: ClassVar = ("sync",)

@@ -25,10 +25,12 @@ from wbsim.sim.units import S
 class TreeSpec(WorkloadSpec):
     """The options of a program that walks over files.
 
-    ``times`` processes at once share the files of the mounts of ``directories``.  For each file the program
-    takes ``app_user_time`` itself, and ``app_system_time`` in system calls other than its main one.
-    ``fork_time``: the time that the shell takes to start a process.  With ``until_steady`` the program ends
-    when its pace is steady, and the rest is reckoned (`models.workloads.processes`).
+    * ``directories``: the directories whose mounts have the files.
+    * ``times``: the number of processes that run at once and share the files.
+    * ``until_steady``: the program ends when its pace is steady, and the rest is computed from that pace.
+    * ``app_user_time``: the program's own time for each file.
+    * ``app_system_time``: the time for each file in system calls other than the main one.
+    * ``fork_time``: the time that the shell takes to start a process.
     """
 
     keeps_files: ClassVar[bool] = False

@@ -12,14 +12,15 @@ class WritebackRules(Spec):
 
     * ``plug_scope``: a plug opens per mapping, per slice (the P13 patch), per work item (4.3 and later), or
       not at all (to 2.6.38).
-    * ``slice_time``: the length of a slice.
+    * ``slice_time``: the length of a slice of writeback.
     * ``nr_to_write``: the pages that all inodes of a slice share, without a limit of time (to 2.6.39).
     * ``used_up``: the list of an inode that used up its chunk; for periodic work always more_io.
     * ``leaves``: background and periodic work ends as soon as other work is queued (2.6.38 and later).
     * ``explicit_takes``: explicit work takes the inodes that were dirty when the work began, or before each
       of its passes (to 2.6.36).
     * ``waits_for_io``: the work of a sync(2) waits for the I/O of each inode (to 3.10).
-    * ``expire`` and ``interval``: dirty_expire_centisecs and dirty_writeback_centisecs.
+    * ``expire``: the age at which periodic writeback takes a dirty inode (dirty_expire_centisecs).
+    * ``interval``: the time between two periodic wake-ups of the flusher (dirty_writeback_centisecs).
     """
 
     plug_scope: Literal["none", "mapping", "slice", "work"]
@@ -36,8 +37,10 @@ class WritebackRules(Spec):
 class WritebackCosts(Spec):
     """Processor time of the flusher per inode, without the filesystem's and the block layer's.
 
-    ``take_ns``, ``requeue_ns`` and ``move_ns`` (per inode that queue_io moves) are spent under the list lock,
-    ``inode_ns`` outside of it.
+    * ``take_ns``: the time to take an inode from its list, under the list lock.
+    * ``requeue_ns``: the time to put an inode on a list again, under the list lock.
+    * ``move_ns``: the time for each inode that queue_io moves, under the list lock.
+    * ``inode_ns``: the time for an inode outside of the list lock.
     """
 
     take_ns: Ns

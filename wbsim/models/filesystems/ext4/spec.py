@@ -101,10 +101,15 @@ OVERHEAD: Final = 22
 class JournalSpec(Spec):
     """The journal: its size, and when a transaction is committed and written in place.
 
+    A transaction has at most a third of the journal, and each handle must fit into it.
+
+    * ``size``: the size of the journal; whole blocks of 4 KiB.
     * ``commit_interval``: the age at which a transaction is committed.
     * ``expire``: the time from the commit until the blocks are written in place.
-    * ``create_credits``, ``map_credits`` and ``convert_credits``: the blocks that a handle asks for.  The
-      last are reserved while an extent is under writeback.
+    * ``create_credits``: the blocks that the handle of a creat(2) asks for.
+    * ``map_credits``: the blocks that the handle of an allocation asks for.
+    * ``convert_credits``: the blocks that the handle of a conversion asks for; they are reserved while an
+      extent is under writeback.
     * ``names_per_leaf``: the names in a block of a directory.
     """
 
@@ -145,11 +150,13 @@ class JournalSpec(Spec):
 class Ext4WriterCosts(Spec):
     """Processor time of system calls, without the locks of inodes (`models.vfs.inodes`).
 
-    * ``create_ns`` and ``mkdir_ns``: of a creat(2) and of a mkdir(2).
-    * ``block_ns``: of the buffer head of each new block in a write(2).  0: the time of a page includes it.
-    * ``iget_ns``: of an inode that is read into the cache.
-    * ``unlink_ns``: of an unlink(2).
+    * ``create_ns``: the time of a creat(2).
+    * ``block_ns``: the time of the buffer head of each new block in a write(2).  0: the time of a page
+      includes it.
+    * ``iget_ns``: the time of an inode that is read into the cache.
+    * ``unlink_ns``: the time of an unlink(2).
     * ``orphan_ns``: the part of ``unlink_ns`` under s_orphan_lock, which is taken twice for this time.
+    * ``mkdir_ns``: the time of a mkdir(2).
     """
 
     create_ns: Ns
@@ -161,7 +168,10 @@ class Ext4WriterCosts(Spec):
 
 
 class Ext4FlusherCosts(FlusherCosts):
-    """The costs of writeback; ``journal_ns``: per block that the journal's thread logs."""
+    """The costs of writeback.
+
+    * ``journal_ns``: the time of the journal's thread for each block that it logs.
+    """
 
     journal_ns: Ns
 
@@ -176,9 +186,11 @@ class Ext4Costs(Spec):
 class Ext4Spec(FilesystemSpec):
     """The choices of mkfs.ext4.
 
-    * ``flex_groups``: the number of groups that have their metadata in one place.
-    * ``descriptors``: the bytes of group descriptors, and of the descriptors reserved for growing.
-    * ``inodes_per_group``: 8 192 for an inode every 16 KiB.
+    * ``size``: the size of the filesystem; 256 MiB to 64 TiB.
+    * ``flex_groups``: the number of groups that have their metadata in one place; a power of two.
+    * ``descriptors``: the bytes of group descriptors, and of the descriptors reserved for growing; whole
+      blocks of 4 KiB.
+    * ``inodes_per_group``: the number of inodes in a group; 8 192 for an inode every 16 KiB.
     """
 
     Costs: ClassVar = Ext4Costs

@@ -116,11 +116,16 @@ class XfsRules(Spec):
 class LogSpec(Spec):
     """The log: its size, its in-core buffers, and when it is pushed.
 
-    * ``checkpoint_bytes``: the size for the background push of the CIL (XLOG_CIL_SPACE_LIMIT).
-    * ``sync_interval``: fs.xfs.xfssyncd_centisecs, after which the log is forced and the complete AIL is
-      pushed.
-    * ``ail_pause``: the time between two passes of xfsaild.
+    The sizes grow: ``record_header`` < ``iclog_bytes`` <= ``checkpoint_bytes`` <= half of ``size``.
+
+    * ``size``: the size of the log.
+    * ``iclog_bytes``: the size of an in-core buffer, and so of a log record.
+    * ``iclogs``: the number of in-core buffers, and so of log records in flight.
     * ``record_header``: the bytes of a log record that contain no items.
+    * ``checkpoint_bytes``: the size for the background push of the CIL (XLOG_CIL_SPACE_LIMIT).
+    * ``sync_interval``: the time after which the log is forced and the complete AIL is pushed
+      (fs.xfs.xfssyncd_centisecs).
+    * ``ail_pause``: the time between two passes of xfsaild.
     """
 
     size: Bytes
@@ -144,10 +149,10 @@ class LogSpec(Spec):
 class LogCosts(Spec):
     """Processor time of the log.
 
-    * ``commit_ns``: of a commit, under xc_cil_lock if a commit takes that lock.
-    * ``item_ns``: of each item of a commit that takes xc_cil_lock, under the lock.
-    * ``record_ns``: of the CIL worker per log record.
-    * ``buffer_ns``: of xfsaild per buffer.
+    * ``commit_ns``: the time of a commit, under xc_cil_lock if a commit takes that lock.
+    * ``item_ns``: the time of each item of a commit that takes xc_cil_lock, under the lock.
+    * ``record_ns``: the time of the CIL worker for each log record.
+    * ``buffer_ns``: the time of xfsaild for each buffer.
     """
 
     commit_ns: Ns
@@ -159,15 +164,16 @@ class LogCosts(Spec):
 class XfsWriterCosts(Spec):
     """Processor time of system calls, without the locks of inodes (`models.vfs.inodes`) and of the CIL.
 
-    * ``create_ns``: of a creat(2).
+    * ``create_ns``: the time of a creat(2).
     * ``agi_ns``: the part of ``create_ns`` under the AGI of the directory's group.  0: creat(2) does not take
       this lock, as on the machines that were fitted without it.
-    * ``chunk_ns`` and ``dir_block_ns``: of the allocation of an inode chunk or a directory block, under the
-      AGF.
-    * ``mkdir_ns``: of a mkdir(2).
-    * ``iget_ns``: of an inode that is read into the cache.
-    * ``bulkstat_ns``: of an inode that bulkstat reads and drops.
-    * ``remove_ns`` and ``inactivate_ns``: of an unlink(2), for the name and for the inode.
+    * ``iget_ns``: the time of an inode that is read into the cache.
+    * ``bulkstat_ns``: the time of an inode that bulkstat reads and drops.
+    * ``remove_ns``: the time of an unlink(2) for the name.
+    * ``inactivate_ns``: the time of an unlink(2) for the inode.
+    * ``chunk_ns``: the time of the allocation of an inode chunk, under the AGF.
+    * ``dir_block_ns``: the time of the allocation of a directory block, under the AGF.
+    * ``mkdir_ns``: the time of a mkdir(2).
     """
 
     create_ns: Ns
@@ -194,8 +200,10 @@ class XfsWriterCosts(Spec):
 class XfsFlusherCosts(FlusherCosts):
     """The costs of the flusher, of the conversion workers, and of the log.
 
-    ``map_ns`` is spent under the AGF.  With reverse mapping, an allocation takes ``rmap_ns`` more under the
-    AGF, and a conversion takes ``rmap_ioend_ns`` more.
+    ``map_ns`` is spent under the AGF.
+
+    * ``rmap_ns``: the time that an allocation takes more with reverse mapping, under the AGF.
+    * ``rmap_ioend_ns``: the time that a conversion takes more with reverse mapping.
     """
 
     rmap_ns: Ns
@@ -213,16 +221,23 @@ class XfsCosts(Spec):
 class XfsSpec(FilesystemSpec):
     """One XFS, and the bytes that its operations log.
 
-    * ``group_head``: the bytes that mkfs keeps at the start of each of the ``agcount`` groups.
-    * ``rmapbt``: True: with reverse mapping.
-    * ``stripe_unit`` and ``allocsize``: mkfs's su and the mount option; None: not given.
-    * ``cluster_bytes``: the buffer in which inodes are written.
-    * ``dirent_bytes``: the growth of a directory on disk per name.
-    * ``inode_log_bytes``: the log item of an inode, headers included.
-    * ``extent_log_bytes``: the bytes that the block mapping adds.
+    * ``agcount``: the number of allocation groups.
+    * ``rmapbt``: the filesystem has reverse mapping.
+    * ``group_head``: the bytes that mkfs keeps at the start of each group.
+    * ``stripe_unit``: mkfs's su, whole pages; without it, no stripe.
+    * ``allocsize``: the mount option, a power of two from 64 KiB to 1 GiB; without it, the kernel's rule
+      reserves blocks.
+    * ``inode_bytes``: the size of an inode on disk.
+    * ``cluster_bytes``: the buffer in which inodes are written; it holds whole inodes and divides a chunk of
+      64.
+    * ``dirent_bytes``: the growth of a directory on disk for each name.
+    * ``inode_log_bytes``: the size of the log item of an inode, headers included.
+    * ``extent_log_bytes``: the bytes that the block mapping adds to the log item.
     * ``dirent_log_bytes``: the bytes that a new name logs in the directory's data and leaf blocks.
-    * ``create_items``, ``extent_items``, ``remove_items`` and ``inactivate_items``: the log items of a
-      transaction that makes an inode, maps an extent, removes a name, and frees an inode.
+    * ``create_items``: the log items of a transaction that makes an inode.
+    * ``extent_items``: the log items of a transaction that maps an extent.
+    * ``remove_items``: the log items of a transaction that removes a name.
+    * ``inactivate_items``: the log items of a transaction that frees an inode.
     """
 
     Costs: ClassVar = XfsCosts
