@@ -14,7 +14,7 @@ from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, S
 
 
 class Figure(NamedTuple):
-    """A number of a run, in *unit*.
+    """A number of a run, in *unit*; ``meaning`` says in a few words what it is.
 
     ``whole`` returns the figure of the complete run, and ``iteration`` the figure between the ends of two
     iterations.  Both return nan if the figure is unknown.  ``grows``: the figure grows with the size of the
@@ -114,139 +114,158 @@ def _waiting(outcome: Outcome) -> float:
 FIGURES: Final[dict[str, Figure]] = {
     "wall_time": Figure(
         "s",
-        "until the last program ended",
+        "time until the last program ends",
         lambda o: o.wall_time,
         lambda a, b: (b.end_ns - a.end_ns) / S,
         grows=True,
     ),
     "on_disk_time": Figure(
-        "s", "until the sync(2) after the last program returned", lambda o: known(o.on_disk_time), grows=True
+        "s",
+        "time until the sync(2) after the last program returns",
+        lambda o: known(o.on_disk_time),
+        grows=True,
     ),
     "system_cpu_time": Figure(
         "s",
-        "the programs' time in the kernel",
+        "processor time of the programs in the kernel",
         lambda o: o.system_cpu_time,
         lambda a, b: (b.system_ns - a.system_ns) / S,
         grows=True,
     ),
-    "user_cpu_time": Figure("s", "the programs' own time", lambda o: o.user_cpu_time, grows=True),
-    "file_count": Figure("1", "files that were made, or operated on", lambda o: o.files, grows=True),
-    "file_rate": Figure("1/s", "files a second of wall time", lambda o: share(o.files, o.wall_time)),
+    "user_cpu_time": Figure(
+        "s", "processor time of the programs outside of the kernel", lambda o: o.user_cpu_time, grows=True
+    ),
+    "file_count": Figure(
+        "1", "number of files that the programs made, read or removed", lambda o: o.files, grows=True
+    ),
+    "file_rate": Figure("1/s", "files per second of wall time", lambda o: share(o.files, o.wall_time)),
     "create_rate": Figure(
         "1/s",
-        "the mean of what fs_mark prints as Files/sec",
+        "mean of the Files/sec that fs_mark prints",
         lambda o: known(o.create_rate),
         lambda a, b: b.files_per_sec,
     ),
     "write_iops": Figure(
         "1/s",
-        "write requests a second, as iostat's w/s",
+        "write requests per second of wall time (w/s of iostat)",
         lambda o: known(o.write_iops),
         lambda a, b: _per_s(b.ios - a.ios, a, b),
     ),
     "write_bandwidth": Figure(
         "MB/s",
-        "written to disks, as iostat's wMB/s",
+        "rate of writing to all disks over the wall time (wMB/s of iostat)",
         lambda o: known(o.write_bandwidth) / 1e6,
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     "request_size": Figure(
         "KiB",
-        "mean write request, as iostat's wareq-sz",
+        "mean size of a write request (wareq-sz of iostat)",
         lambda o: request_kib(_of_disks(o)),
         lambda a, b: share((b.sectors - a.sectors) * SECTOR_BYTES / KIB, b.ios - a.ios),
     ),
     "merged": Figure(
         "%",
-        "bios that went into another's request, as iostat's wrqm",
+        "share of bios that joined an existing request (%wrqm of iostat)",
         lambda o: 100 * share(o.merges, o.merges + _of_disks(o).ios),
     ),
     "utilisation": Figure(
         "%",
-        "the busiest disk had something to do, as iostat's %util",
+        "share of the wall time in which the busiest disk had a request (%util of iostat)",
         lambda o: 100 * share(_of_disks(o).busy_time, o.wall_time),
     ),
     "w_await": Figure(
         "ms",
-        "mean time of a write request from its making to its completion, as iostat's w_await",
+        "mean time from the making of a write request to its completion (w_await of iostat)",
         lambda o: known(_of_disks(o).w_await),
         lambda a, b: share((b.write_wait_ns - a.write_wait_ns) / MS, b.ios - a.ios),
     ),
     "r_await": Figure(
         "ms",
-        "mean time of a read request from its making to its completion, as iostat's r_await",
+        "mean time from the making of a read request to its completion (r_await of iostat)",
         lambda o: known(_of_disks(o).r_await),
         lambda a, b: share((b.read_wait_ns - a.read_wait_ns) / MS, b.reads - a.reads),
     ),
     "system_cpu": Figure(
         "us/MB",
-        "the programs' time in the kernel for what went to disks",
+        "processor time of the programs in the kernel per MB written to disks",
         lambda o: share(o.system_cpu_time * 1e6, _of_disks(o).sectors * SECTOR_BYTES / 1e6),
     ),
     "kernel_cpu": Figure(
         "us/MB",
-        "all threads' time in the kernel, until the run's end, for what files hold",
+        "processor time of all threads in the kernel until the run ends, per MB of file data",
         lambda o: share(_in_kernel_ns(o) / 1e3, o.file_bytes / 1e6),
     ),
     "file_bandwidth": Figure(
-        "MB/s", "what files hold, a second of wall time", lambda o: share(o.file_bytes / 1e6, o.wall_time)
+        "MB/s", "file data per second of wall time", lambda o: share(o.file_bytes / 1e6, o.wall_time)
     ),
     "extent_count": Figure(
-        "1", "extents of all files that are kept page by page", lambda o: sum(o.extents), grows=True
+        "1",
+        "number of extents of the files that the model keeps page by page",
+        lambda o: sum(o.extents),
+        grows=True,
     ),
     "extents_per_file": Figure(
         "1",
-        "extents of such a file, if it has a block",
+        "mean number of extents of a file that the model keeps page by page and that has a block",
         lambda o: share(sum(o.extents), allocated_files(o)),
         grows=True,
     ),
     "mean_extent": Figure(
         "KiB", "mean size of an extent", lambda o: share(extent_bytes(o) / KIB, sum(o.extents))
     ),
-    "log_size": Figure("MiB", "written to the filesystems' logs", lambda o: o.log_bytes / MIB, grows=True),
-    "flusher_spin_time": Figure("s", "flushers spun for locks", lambda o: o.flusher_spin_time, grows=True),
+    "log_size": Figure(
+        "MiB", "size of the writes to the logs of the filesystems", lambda o: o.log_bytes / MIB, grows=True
+    ),
+    "flusher_spin_time": Figure(
+        "s", "time for which the flushers spin for locks", lambda o: o.flusher_spin_time, grows=True
+    ),
     "lock_wait_time": Figure(
         "s",
-        "all threads waited for locks",
+        "time for which all threads wait for locks",
         lambda o: sum(of["wait_ns"] for of in o.locks.values()) / S,
         grows=True,
     ),
-    "waiting_processors": Figure("1", "processors that wait for locks", _waiting),
+    "waiting_processors": Figure("1", "mean number of threads that wait for locks", _waiting),
     "system_processors": Figure(
         "1",
-        "processors that the programs used in the kernel",
+        "mean number of processors that the programs use in the kernel",
         lambda o: share(o.system_cpu_time, o.wall_time),
     ),
     "on_disk_requests": Figure(
-        "1", "write requests until on_disk_time", _on_disk(lambda disk, _: disk.ios), grows=True
+        "1", "number of write requests until on_disk_time", _on_disk(lambda disk, _: disk.ios), grows=True
     ),
     "on_disk_size": Figure(
         "MB",
-        "written to disks until on_disk_time",
+        "size of the writes to all disks until on_disk_time",
         _on_disk(lambda disk, _: disk.sectors * SECTOR_BYTES / 1e6),
         grows=True,
     ),
     "on_disk_iops": Figure(
-        "1/s", "write requests a second until on_disk_time", _on_disk(lambda disk, s: share(disk.ios, s))
+        "1/s", "write requests per second until on_disk_time", _on_disk(lambda disk, s: share(disk.ios, s))
     ),
     "on_disk_bandwidth": Figure(
         "MB/s",
-        "written to disks a second until on_disk_time",
+        "rate of writing to all disks until on_disk_time",
         _on_disk(lambda disk, s: share(disk.sectors * SECTOR_BYTES / 1e6, s)),
     ),
     "on_disk_request_size": Figure(
-        "KiB", "mean write request until on_disk_time", _on_disk(lambda disk, _: request_kib(disk))
+        "KiB", "mean size of a write request until on_disk_time", _on_disk(lambda disk, _: request_kib(disk))
     ),
     "on_disk_merged": Figure(
-        "%", "bios that joined a request until on_disk_time", _on_disk(lambda disk, _: merged_percent(disk))
+        "%",
+        "share of bios that joined an existing request until on_disk_time",
+        _on_disk(lambda disk, _: merged_percent(disk)),
     ),
     "on_disk_w_await": Figure(
         "ms",
-        "mean time of a write request, of those until on_disk_time",
+        "mean time from the making of a write request to its completion, until on_disk_time",
         _on_disk(lambda disk, _: known(disk.w_await)),
     ),
     "dirty_at_end": Figure(
-        "MiB", "dirty or under writeback when the run ended", lambda o: o.dirty_bytes / MIB, grows=True
+        "MiB",
+        "size of the pages that are dirty or under writeback when the run ends",
+        lambda o: o.dirty_bytes / MIB,
+        grows=True,
     ),
 }
 """The figures by name."""
