@@ -9,7 +9,7 @@ import pytest
 
 from tests.documents.makers import MAKERS, Maker
 from tests.documents.places import DATA, DOCUMENTS, README, ROOT, made_in, pictures_in, replaced
-from wbsim.experiments.config.schema import reference
+from wbsim.experiments.formats.reference import reference
 
 QUICK = [maker for maker in MAKERS if maker.quick]
 OTHERS = [maker for maker in MAKERS if not maker.quick]

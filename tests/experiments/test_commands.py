@@ -21,7 +21,8 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import COMMANDS, main
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.resolved_scenario import resolved
-from wbsim.experiments.config.schema import json_schema, reference
+from wbsim.experiments.config.schema import json_schema
+from wbsim.experiments.formats.reference import reference
 from wbsim.experiments.running.version import model_version
 from wbsim.models.kinds import kinds
 
@@ -119,16 +120,16 @@ def test_schema_refuses_unknown_keys_and_bad_values(wrong: dict[str, Any]) -> No
 
 
 def test_every_key_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
-    """The reference states what each key takes: a time, a choice, a number or the keys of each kind."""
+    """A row of the reference has the meaning, the values and the default of a key."""
     text = printed(capsys, "schema", "--reference")
     assert text.strip() == reference().strip()
     for row in (
-        '| `machine.processors.wake_time` | a time, such as "5 ms" |',
-        "| `kernel.dirty.dirty_ratio` | a whole number |",
-        '| `kernel.writeback.plug_scope` | one of "none", "mapping", "slice", "work" |',
-        '| `machine.disks.NAME.device.kind` | "ssd", with: |',
-        "| `filesystem.agcount` | a whole number |",
-        '| `machine.disks.NAME.queue.limits.max_sectors_bytes` | a size, such as "4 KiB" |',
+        "| `machine.processors.wake_time` | The time from a wake-up to running. | time, 0 to 1 s"
+        " | the machine's |",
+        "| `filesystem.agcount` | The number of allocation groups. | whole number, 1 or more"
+        " | the filesystem's |",
+        "| `machine.disks.NAME.queue.limits.max_sectors_bytes` | The size of the largest request"
+        " (max_sectors_kb). | size, 4 KiB or more, multiple of 512 B | the drive's |",
     ):
         assert row in text.splitlines()
     assert json.loads(printed(capsys, "schema"))["required"] == ["title", "scenario"]

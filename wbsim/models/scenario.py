@@ -40,10 +40,7 @@ Moment = Annotated[Ns, Field(le=S)]
 
 
 class PathCosts(Spec):
-    """Processor time of every code path on the reference machine; filesystems by kind.
-
-    No time is longer than a second.
-    """
+    """Processor time of every code path on the reference machine; filesystems by kind."""
 
     write: WriteCosts
     inodes: InodeCosts
@@ -68,6 +65,8 @@ _LEAST_CV: Final = 1e-6
 
 class ProcessorSpec(Spec):
     """The processors, and the costs of code on them.
+
+    No time of a code path is longer than a second.
 
     * ``count``: the number of processors.
     * ``nodes``: the number of NUMA nodes, to which the processors belong in blocks; at most ``count``.

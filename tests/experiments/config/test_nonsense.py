@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.formats.reference import FIGURES_TITLE
 
 ROOT = Path(__file__).parents[3]
 BASE = """\
@@ -42,7 +43,7 @@ NONSENSE = [
 def keys() -> list[str]:
     """Return the keys of docs/reference.md, with the names of one disk and one mount."""
     text = (ROOT / "docs" / "reference.md").read_text()
-    named = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    named = re.findall(r"^\| `([^`]+)` \|", text.partition(FIGURES_TITLE)[0], re.MULTILINE)
     return [key.replace("NAME", "loop0" if ".disks." in key else "desk") for key in named]
 
 

@@ -16,10 +16,12 @@ def add_options(parser: ArgumentParser) -> None:
 
 def execute(arguments: Namespace) -> int:
     """Print the schema or the reference; return the exit status."""
-    from wbsim.experiments.config.schema import json_schema, reference
-
     if arguments.reference:
+        from wbsim.experiments.formats.reference import reference
+
         print(reference())
     else:
+        from wbsim.experiments.config.schema import json_schema
+
         print_json(json_schema())
     return 0

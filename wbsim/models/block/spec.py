@@ -83,7 +83,7 @@ class ElevatorRules(Spec):
 
     * ``scheduler``: the name of the scheduler as in sysfs.
     * ``fifo_batch``: the number of requests in a batch of deadline and mq-deadline.
-    * ``async_depth``: mq-deadline's limit for requests that are not synchronous reads (5.14 and later);
+    * ``async_depth``: the limit of mq-deadline for requests that are not synchronous reads (5.14 and later);
       without it, no limit.  It is three quarters of nr_requests to 6.8; 6.18 has no limit.
     """
 

@@ -30,7 +30,7 @@ class DdSpec(WorkloadSpec):
     * ``bs``: the size of a block: whole pages of 4 KiB, or a part of a page that divides it.
     * ``count``: the number of blocks of each stream.
     * ``fsyncs``: each stream ends with an fsync(2) (conv=fsync).
-    * ``app_user_time``: dd's own time for each block; 0: ``zero_page_time`` includes it.
+    * ``app_user_time``: the time of dd itself for each block; 0: ``zero_page_time`` includes it.
     * ``read_time``: the time of read(2) for each block, without its pages; 0: ``zero_page_time`` includes it.
     * ``zero_page_time``: the time in which read(2) clears a page.
     * ``fork_time``: the time that the shell takes to start a stream.

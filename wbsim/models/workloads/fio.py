@@ -108,7 +108,7 @@ class FioSpec(WorkloadSpec):
     * ``stonewall``: the job begins when the jobs before it that have begun are over.
     * ``end_fsync``: the job calls fsync(2) for each file at its end.
     * ``fsync_on_close``: the job calls fsync(2) when it closes a file.
-    * ``app_time``: fio's own time for each write.
+    * ``app_time``: the time of fio itself for each write.
     * ``fork_time``: the time of the fork of each job.
     * ``start_time``: the processor time that fio takes before its first job.
     * ``idle_time``: the time for which fio sleeps before its first job.

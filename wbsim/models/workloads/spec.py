@@ -112,6 +112,7 @@ class WorkloadSpec(Spec):
     * ``reads_files``: the program needs files that exist before it begins.
     * ``needs_bulkstat``: the program needs a filesystem that reads inodes in bulk.
     * ``endless``: the program continues until all other programs have ended.
+    * ``directories``: the directories in which the program works.
     """
 
     programs: ClassVar[tuple[str, ...]] = ()

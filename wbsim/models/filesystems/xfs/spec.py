@@ -224,7 +224,7 @@ class XfsSpec(FilesystemSpec):
     * ``agcount``: the number of allocation groups.
     * ``rmapbt``: the filesystem has reverse mapping.
     * ``group_head``: the bytes that mkfs keeps at the start of each group.
-    * ``stripe_unit``: mkfs's su, whole pages; without it, no stripe.
+    * ``stripe_unit``: the stripe unit, whole pages (su of mkfs.xfs); without it, no stripe.
     * ``allocsize``: the mount option, a power of two from 64 KiB to 1 GiB; without it, the kernel's rule
       reserves blocks.
     * ``inode_bytes``: the size of an inode on disk.

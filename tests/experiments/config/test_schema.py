@@ -1,0 +1,252 @@
+"""The keys of a configuration: each has a sentence, the values that it takes, and its default."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import jsonschema
+import pytest
+from pydantic import Field
+
+from wbsim.experiments.config.experiment import config_path, load
+from wbsim.experiments.config.keys import Section, sections, table_in
+from wbsim.experiments.config.schema import json_schema
+from wbsim.experiments.config.spec_docs import about, sentences_of
+from wbsim.experiments.config.values import amount, in_words, takes
+from wbsim.models.kinds import kinds
+from wbsim.models.scenario import Scenario
+from wbsim.models.workloads.spec import Directories
+from wbsim.sim.param import Bytes, BytesPerS, Count, Flag, Interval, Ns, Real, Spec, Threads
+from wbsim.sim.units import GIB, KIB, MS, S
+
+CONFIGS = sorted(config_path("x").parent.glob("*.toml"))
+
+
+def specs(base: type[Spec] = Spec) -> Iterator[type[Spec]]:
+    """Yield all specs of the models."""
+    for folder in ("devices", "filesystems", "flushers", "throttling", "workloads"):
+        assert kinds(folder)  # imports them
+    for spec in base.__subclasses__():
+        if spec.__module__.startswith("wbsim."):
+            yield from (spec, *specs(spec))
+
+
+def test_each_field_of_each_spec_has_a_sentence() -> None:
+    """A field that holds a table is described by the spec of the table instead."""
+    found = list(specs())
+    assert Scenario in found
+    for spec in found:
+        sentences = sentences_of(spec)
+        for name, field in spec.model_fields.items():
+            table = table_in(spec, field)
+            if table is not None:
+                assert table is Spec or about(table)
+            elif name != "kind":
+                assert name in sentences, f"{spec.__name__}.{name} needs a bullet in the docstring"
+                assert sentences[name].endswith(".")
+                assert "None" not in sentences[name]
+
+
+def test_bullets_of_specs_name_existing_attributes() -> None:
+    """A bullet with a misspelled name would be lost."""
+    for spec in specs():
+        for line in (spec.__doc__ or "").splitlines():
+            if line.strip().startswith("* ``"):
+                name = line.split("``")[1]
+                assert name in spec.model_fields or hasattr(spec, name), f"{spec.__name__}: {name}"
+
+
+class _Base(Spec):
+    """A base.
+
+    * ``a``: the a of the base.
+    * ``b``: a text
+      on two lines.  The ``a`` is another.
+
+    More about it.
+    """
+
+    a: Ns
+    b: Ns
+    c: Ns
+
+
+class _Derived(_Base):
+    """Derived; ``a`` has a special meaning.
+
+    * ``a``: s_lock of the derived spec.
+    * ``other``: not a field.
+    """
+
+
+def test_sentences_come_from_bullets_of_the_nearest_class() -> None:
+    assert sentences_of(_Derived) == {
+        "a": "s_lock of the derived spec.",
+        "b": "A text on two lines. The `a` is another.",
+    }
+    assert about(_Base) == ["A base.", "More about it."]
+    assert about(_Derived) == ["Derived; `a` has a special meaning."]
+
+
+class _Fields(Spec):
+    time: Ns
+    interval: Interval
+    short: Annotated[Ns, Field(le=S)]
+    above: Annotated[Ns, Field(gt=0)] | None
+    size: Annotated[Bytes, Field(ge=4096, multiple_of=512)]
+    rate: BytesPerS | tuple[BytesPerS | None, ...] | None
+    count: Count
+    threads: Threads
+    few: Annotated[Count, Field(le=5)]
+    real: Real
+    factor: Real | None = Field(default=None, ge=1e-6, le=1e6)
+    flag: Flag
+    choice: Literal["a", "b"] | tuple[Literal["a", "b"], ...]
+    level: Literal[0, 2]
+    paths: Directories
+    below: _Base
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("time", "time, 0 or more"),
+        ("interval", "time, more than 0"),
+        ("short", "time, 0 to 1 s"),
+        ("above", "time, more than 0"),
+        ("size", "size, 4 KiB or more, multiple of 512 B"),
+        ("rate", "rate, more than 0; or a list"),
+        ("count", "whole number, 1 or more"),
+        ("threads", "whole number, 1 to 8192"),
+        ("few", "whole number, 1 to 5"),
+        ("real", "number"),
+        ("factor", "number, 1e-06 to 1000000"),
+        ("flag", "true or false"),
+        ("choice", '`"a"`, `"b"`; or a list'),
+        ("level", "`0`, `2`"),
+        ("paths", "list: text"),
+        ("below", "table"),
+    ],
+)
+def test_field_takes_its_type_and_range(name: str, words: str) -> None:
+    assert takes(_Fields.model_fields[name]) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [
+        (0, "ns", "0"), (90 * S, "ns", "90 s"), (120 * S, "ns", "2 min"), (1_500, "ns", "1500 ns"),
+        (3 * MS, "ns", "3 ms"), (4 * KIB, "B", "4 KiB"), (GIB, "B", "1 GiB"), (4_000, "B", "4 kB"),
+        (500_000_000, "B/s", "500 MB/s"), (7, "1", "7"), (0.5, "1", "0.5"),
+    ],
+)  # fmt: skip
+def test_amount_has_the_largest_unit_without_a_fraction(value: Any, unit: str, words: str) -> None:
+    assert amount(value, unit) == words
+    assert in_words(value, unit) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(None, "none"), ((), "none"), (False, "false"), ("xfs", '"xfs"')]
+)
+def test_default_is_written_as_in_a_configuration(value: Any, words: str) -> None:
+    assert in_words(value, "1") == words
+
+
+@pytest.fixture(scope="module")
+def all_sections() -> list[Section]:
+    return list(sections())
+
+
+def test_each_key_stands_once_under_each_kind(all_sections: list[Section]) -> None:
+    """A key that kinds share stands under each; the keys of a disk stand in one place only."""
+    places = Counter((section.kind, key.path) for section in all_sections for key in section.keys)
+    assert set(places.values()) == {1}
+    device = "machine.disks.NAME.device"
+    for kind in ("disk", "ssd", "write_cache"):
+        assert places[kind, f"{device}.size"] == places[kind, f"{device}.link"] == 1
+    for kind in ("bulkstat", "dd", "find", "fio", "fs_mark", "rm", "sync"):
+        assert places[kind, "workload.fork_time"] == places[kind, "workload.directories"] == 1
+    assert places["", "machine.disks.NAME.queue.nr_requests"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "default"),
+    [
+        ("title", "required"),
+        ("give_up", "100000 s"),
+        ("machine.processors.count", "the machine's"),
+        ("machine.processors.program_scale", "the machine's, or none"),
+        ("machine.disks.NAME.queue.wbt", "the drive's"),
+        ("machine.disks.NAME.device.chunk", "the drive's"),
+        ("kernel.dirty.dirty_ratio", "the kernel's"),
+        ("kernel.filesystems.xfs.wraps", "the kernel's"),
+        ("kernel.flusher.max_threads", "the kernel's, or 8"),
+        ("mounts.NAME.disk", "the only disk"),
+        ("mounts.NAME.files", "0"),
+        ("filesystem.journal.expire", "the filesystem's"),
+        ("programs.NAME.memory", "0"),
+        ("workload.bs", "the command's"),
+        ("workload.read_time", "250 ns"),
+        ("workload.every", "none"),
+    ],
+)
+def test_default_is_a_value_or_its_part(path: str, default: str, all_sections: list[Section]) -> None:
+    """A field takes the value of its part, of the command, or of the costs of its program."""
+    defaults = {key.default for section in all_sections for key in section.keys if key.path == path}
+    assert defaults == {default}
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_number_of_a_scenario_has_a_key(path: Path, all_sections: list[Section]) -> None:
+    """The keys include all numbers of the scenarios of the configurations that come with the package."""
+    known = {key.path for section in all_sections for key in section.keys}
+    for number in load(path).cases[0].scenario.numbers():
+        part, _, rest = number.path.partition("[")[0].partition(".")
+        name, _, key = rest.partition(".")
+        if part in ("mounts", "programs"):
+            below = key.partition(".")[0]
+            path_ = key if below in ("filesystem", "workload") else f"{part}.NAME.{key}"
+        elif rest.startswith("disks."):
+            path_ = ".".join([part, name, "NAME", *key.split(".")[1:]])
+        else:
+            path_ = f"{part}.{rest}" if rest else part
+        assert path_ in known or ".members" in path_ or ".behind." in path_, number.path
+
+
+def _at(schema: dict[str, Any], path: str) -> dict[str, Any]:
+    for part in path.split("."):
+        schema = schema["additionalProperties"] if part == "NAME" else schema["properties"][part]
+    return schema
+
+
+def test_schema_describes_each_key(all_sections: list[Section]) -> None:
+    """A description has the sentence; the keys of several kinds have the sentences of all."""
+    schema = json_schema()
+    for section in all_sections:
+        for key in section.keys:
+            top = {"title", "scenario", "replications", "quick", "variants", "sweep"}
+            path = key.path if key.path.split(".")[0] in top else f"scenario.{key.path}"
+            assert f"{key.meaning} ({key.takes})" in _at(schema, path)["description"].splitlines()
+    for path in ("mounts.NAME.agcount", "programs.NAME.loops", "workload.command", "workload.start"):
+        assert _at(schema, f"scenario.{path}")["description"]
+    size = _at(schema, "scenario.machine.disks.NAME.device.size")["description"]
+    assert len(size.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("programs", "valid"),
+    [
+        ({"a": "sync"}, True),
+        ({"a": {"command": "sync"}}, True),
+        (["sync"], True),
+        ({"a": 5}, False),
+        ("sync", False),
+    ],
+)
+def test_schema_takes_programs_as_tables_or_texts(programs: object, valid: bool) -> None:
+    document = {"title": "t", "scenario": {"programs": programs}}
+    errors = list(jsonschema.Draft202012Validator(json_schema()).iter_errors(document))
+    assert (not errors) == valid

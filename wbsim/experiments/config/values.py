@@ -1,0 +1,84 @@
+"""The values that a field of a spec takes, and its default, in words."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from wbsim.sim.param import MOST, MOST_BYTES, MOST_BYTES_PER_S, MOST_NS, Spec, unit_of
+from wbsim.sim.units import SCALES
+
+_KINDS: Final = {"ns": "time", "B": "size", "B/s": "rate"}
+"""The name of each unit in `wbsim.sim.units`."""
+MOST_OF: Final = {"ns": MOST_NS, "B": MOST_BYTES, "B/s": MOST_BYTES_PER_S, "1": MOST}
+"""The upper bound of a field without a smaller one, by unit."""
+_WORDS: Final[dict[object, str]] = {int: "whole number", float: "number", bool: "true or false", str: "text"}
+
+
+def takes(field: FieldInfo) -> str:
+    """Return, in words, the values of *field*: its type with its range, or its choices."""
+    return _takes(field.annotation, field.metadata, unit_of(field))
+
+
+def _takes(annotation: Any, marks: Sequence[object], unit: str) -> str:
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _takes(inner, (*more, *marks), unit)
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{json.dumps(choice)}`" for choice in get_args(annotation))
+    if get_origin(annotation) in (Union, types.UnionType):
+        parts = [_takes(part, marks, unit) for part in get_args(annotation) if part is not types.NoneType]
+        alone, *lists = dict.fromkeys(parts)
+        return f"{alone}; or a list" if lists else alone
+    if get_origin(annotation) is tuple:
+        return f"list: {_takes(get_args(annotation)[0], (), unit)}"
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        return "table"
+    return _WORDS[annotation] if annotation in (bool, str) else _number(annotation, marks, unit)
+
+
+def _number(annotation: object, marks: Sequence[object], unit: str) -> str:
+    """Return the kind of the number, and the range that *marks* allow."""
+    least, above, most = _bounds(marks, "ge"), _bounds(marks, "gt"), _bounds(marks, "le")
+    words = [_KINDS.get(unit, _WORDS[annotation])]
+    if above and max(above) >= max(least, default=0):
+        words.append(f"more than {amount(max(above), unit)}")
+    elif least:
+        low, high = amount(max(least), unit), min(most, default=MOST_OF[unit])
+        words.append(f"{low} or more" if high == MOST_OF[unit] else f"{low} to {amount(high, unit)}")
+    words += [f"multiple of {amount(step, unit)}" for step in _bounds(marks, "multiple_of")]
+    return ", ".join(words)
+
+
+def _bounds(marks: Iterable[Any], name: str) -> list[Any]:
+    """Return the bounds of the kind *name* in *marks*, such as ``ge``; a `FieldInfo` holds marks itself."""
+    return [
+        bound
+        for mark in marks
+        for bound in (
+            _bounds(mark.metadata, name) if isinstance(mark, FieldInfo) else [getattr(mark, name, None)]
+        )
+        if bound is not None
+    ]
+
+
+def amount(value: Any, unit: str) -> str:
+    """Return *value* in the largest unit in which it is a whole number; *unit* is the unit of a spec."""
+    if unit not in _KINDS or not value:
+        return f"{value:.10g}" if isinstance(value, float) else str(value)
+    scales = SCALES[_KINDS[unit]]
+    name = max((name for name in scales if value % scales[name] == 0), key=lambda name: scales[name])
+    return f"{value // scales[name]} {name}"
+
+
+def in_words(value: Any, unit: str) -> str:
+    """Return the default *value* as a configuration would have it."""
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, bool | str):
+        return json.dumps(value)
+    return amount(value, unit)

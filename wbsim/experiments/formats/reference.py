@@ -1,0 +1,76 @@
+"""The reference of all keys of a configuration and all figures of a run, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from wbsim.experiments.config.keys import Section, sections
+from wbsim.experiments.config.values import MOST_OF, amount
+from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.sim.units import EXAMPLES
+
+FIGURES_TITLE: Final = "## Figures"
+_PARTS: Final = {
+    "": "The configuration file",
+    "scenario": "The scenario",
+    "machine": "machine",
+    "kernel": "kernel",
+    "mounts.NAME": "filesystem and mounts.NAME",
+    "programs.NAME": "workload and programs.NAME",
+}
+"""The titles of the parts, by the path of the first section; other sections have their path as title."""
+_NOTES: Final = {
+    "scenario": "The keys from here on belong into `scenario` or into a variant.",
+    "machine": "A machine with one disk has its keys below `machine.device` and `machine.queue`, too.",
+    "mounts.NAME": "A single filesystem stands in `filesystem`; its disk is the machine's only disk.  One of"
+    " several has a name, and stands in `mounts.NAME` with the keys of `filesystem` and these.",
+    "programs.NAME": "A single program stands in `workload`, with the same keys.  The keys below, which are"
+    " called `workload`, exist in `programs.NAME`, too.  A whole number as `directories` stands for"
+    " that number of paths.",
+}
+"""Paragraphs about sections, by path."""
+_WORDS: Final = (
+    f"A time is a text such as {EXAMPLES['time']}, a size such as {EXAMPLES['size']}, and a rate such as"
+    f" {EXAMPLES['rate']}.  A row without an upper bound allows at most {amount(MOST_OF['ns'], 'ns')},"
+    f" {amount(MOST_OF['B'], 'B')}, {amount(MOST_OF['B/s'], 'B/s')}, or the whole number {MOST_OF['1']}.",
+    "`NAME` stands for a name that you give.  The default is a value, or the part that brings it: `the"
+    " machine's` means the machine that `like` names.  In `the kernel's, or 2` the value behind *or* holds if"
+    " the part has another `kind`.  A table of another `kind` must give each key without such a value."
+    "  `none` means that the key is left out.",
+)
+
+
+def reference() -> str:
+    """Return all keys and all figures, as Markdown."""
+    lines = [*_paragraphs(_WORDS)]
+    for section in sections():
+        lines += _section(section)
+    lines += [FIGURES_TITLE, "", "A run has these figures, for tables, pictures and datasets.", ""]
+    figures = [(f"`{name}`", of.meaning, of.unit, f"`{COLUMNS[name]}`") for name, of in FIGURES.items()]
+    return "\n".join([*lines, *_table(("figure", "meaning", "unit", "column of the dataset"), figures)])
+
+
+def _section(section: Section) -> Iterator[str]:
+    """Yield the lines of *section*: a heading, the paragraphs about it, and the table of its keys."""
+    kind = f' of kind "{section.kind}"' if section.kind else ""
+    title = f"## {_PARTS[section.path]}" if section.path in _PARTS else f"### {section.path}{kind}"
+    yield from (title, "")
+    yield from _paragraphs([*section.about, _NOTES.get(section.path, "")])
+    if section.keys:
+        keys = [(f"`{key.path}`", *key[1:]) for key in section.keys]
+        yield from (*_table(("key", "meaning", "takes", "default"), keys), "")
+
+
+def _paragraphs(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of the paragraphs *texts*, a sentence a line."""
+    for text in filter(None, texts):
+        yield from (*text.replace(".  ", ".\n").splitlines(), "")
+
+
+def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield f"| {' | '.join(heading)} |"
+    yield "|" + "---|" * len(heading)
+    for cells in rows:
+        yield f"| {' | '.join(cells)} |"
