@@ -79,7 +79,7 @@ def test_device_behind_a_cache_starts_from_a_drive() -> None:
     [
         ('{ like = "nvme9" }', "x.toml:6: machine.device.like: 'nvme9' is not known; use one of 'loop',"),
         (f'{{ {RAID}, members = {{ like = "loop" }} }}',
-         "x.toml:6: machine.device.members.count: is missing; say how many members there are"),
+         "x.toml:6: machine.device.members.count: is missing; give the number of members"),
         (f'{{ {RAID}, members = {{ like = "loop", count = 0 }} }}',
          "x.toml:6: machine.device.members.count: is 0; a whole number from 1 to 1024 was expected"),
         (f'{{ {RAID}, members = {{ like = "pm9a3", count = 3, link = 5 }} }}',
@@ -89,7 +89,7 @@ def test_device_behind_a_cache_starts_from_a_drive() -> None:
         (f'{{ {RAID}, members = [{{ like = "pm9a3" }}, {{ like = "pm9" }}] }}',
          "x.toml:6: machine.device.members.1.like: 'pm9' is not known"),
         (f"{{ {RAID}, members = [] }}",
-         "x.toml:6: machine.device.members: is an empty list; give one item at least"),
+         "x.toml:6: machine.device.members: is an empty list; give at least one item"),
     ],
 )  # fmt: skip
 def test_fault_in_a_member_has_its_place(device: str, message: str) -> None:

@@ -101,7 +101,7 @@ def test_mkfs_gives_only_flash_a_group_for_each_processor(disk: str, groups: int
     ("filesystem", "disk", "message"),
     [
         ('like = "xfs"', 'like = "loop"',
-         "x.toml:6: mounts.m.size: is missing; the device of sda does not say how much it holds"),
+         "x.toml:6: mounts.m.size: is missing, and the device of sda has no capacity; give the size"),
         ('like = "xfs", size = "200 MiB"', 'like = "sata-disk"',
          "x.toml:6: mounts.m.size: 209715200 B is too small for mkfs.xfs; give 300 MiB or more"),
         ('like = "ext4", size = "400 MiB"', 'like = "sata-disk"',

@@ -21,7 +21,7 @@ def test_problem_prints_its_nonempty_parts() -> None:
     ("key", "known", "message"),
     [
         ("memroy", ["cpu", "memory"], "unknown key; did you mean memory?"),
-        ("zzz", ["cpu", "memory"], "unknown key; known here: cpu, memory"),
+        ("zzz", ["cpu", "memory"], "unknown key; use one of cpu, memory"),
         ("zzz", [], "unknown key"),
     ],
 )

@@ -66,7 +66,7 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, drive
     group = [f"{name}{n}" for n in range(count)]
     for one in group:
         if one in disks or one in named:
-            what = f"there is a disk {one} already; call these otherwise"
+            what = f"makes a disk {one}, but the name is used; choose another name for the group"
             likes.problems.wrong(given, "count", what)
             return []
         disks[one] = drive
@@ -101,7 +101,7 @@ def _alike(likes: Likes, members: Table, drives: Bases) -> list[object]:
     """Return a list of ``count`` equal devices, which the table *members* describes."""
     count = plain(members.get("count"))
     if not _is_count(count):
-        missing = "is missing; say how many members there are"
+        missing = "is missing; give the number of members"
         likes.problems.wrong(members, "count", missing if count is None else _no_count(count))
         count = 1
     return [with_like(likes, members.without("count"), drives)] * count
@@ -124,7 +124,7 @@ def at_its_speed(likes: Likes, disk: Any) -> object:
     speed = speed.by if isinstance(speed, Factor) else speed  # the factor x2 means a speed of 2
     rest = device.without("speed")
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
-        what = f"is {shown(speed)}; give how many times as fast, such as 2"
+        what = f"is {shown(speed)}; give a factor from 0.001 to 1000, such as 2"
         likes.problems.wrong(device, "speed", what)
         return disk.like({**disk, "device": rest})
     return disk.like({**disk, "device": device.like(at_speed(rest, float(speed)))})

@@ -41,7 +41,7 @@ from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.likes import Likes
-from wbsim.experiments.config.problems import BadInput, Problems, bad, from_validation, unknown_key
+from wbsim.experiments.config.problems import BadInput, Problems, bad, from_validation, shown, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, expand
 from wbsim.experiments.config.sweeps import (
     MOST_REPLICATIONS,
@@ -99,10 +99,10 @@ def load(
         raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
     except UnicodeDecodeError as error:
         line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
-        what = f"is not text: the byte {byte:#x} is no UTF-8; give an experiment's .toml file, in UTF-8"
+        what = f"is not text: the byte {byte:#x} is not UTF-8; give an experiment's .toml file in UTF-8"
         raise bad(f"{file}:{line}", what) from None
     except ValueError:  # a path with a NUL
-        raise bad(str(file), "is no path; give that of an experiment's .toml file") from None
+        raise bad(str(file), "is not a path; give the path of an experiment's .toml file") from None
     return parse(text, str(file), overrides, only, asked)
 
 
@@ -158,15 +158,14 @@ class _Reader:
         problems.refuse_unknown(document, _TOP)
         title = document.get("title", "")
         if not isinstance(title, str) or not title.strip() or not title.isprintable():
-            unprintable = isinstance(title, str) and title.strip()
-            what = f"is {title!r}" if unprintable else "is missing"
-            problems.wrong(document, "title", f"{what}; say in a sentence what the experiment shows")
+            what = f"is {shown(title)}" if "title" in document else "is missing"
+            problems.wrong(document, "title", f"{what}; give a sentence that says what the experiment shows")
         scenario = with_origins(moved(problems.table(document, "scenario"), ()), factors=True)
         problems.refuse_unknown(scenario, PARTS)
         variants = problems.table(document, "variants") or document.below("variants", {"base": Table()})
         for variant in variants:
             if not variant.strip() or not variant.isprintable():
-                problems.wrong(variants, variant, "is no name; give some letters")
+                problems.wrong(variants, variant, "is not a printable name; give letters")
         if only is not None and only not in variants:
             problems.wrong(variants, only, unknown_key(only, list(variants)))
         axes = [*axes_of(problems, problems.table(document, "sweep")), *self._asked]
@@ -176,7 +175,7 @@ class _Reader:
             problems.wrong(document, "replications", what)
         names = [name for axis in axes for name in axis.names]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            problems.wrong(document, "sweep", f"has {name} twice; sweep it once")
+            problems.wrong(document, "sweep", f"sweeps {name} twice; sweep it once")
         cases = [
             case
             for variant in variants
@@ -215,7 +214,7 @@ class _Reader:
             if has_name(table, name):
                 table = with_name(table, name, str(value))
             else:
-                known = f"{unknown_key(path[0], PARTS)}, or {{{name}}} in a command line"
+                known = f"no command line contains {{{name}}}, and it is an {unknown_key(path[0], PARTS)}"
                 self._problems.add(place, path, known)
         return table
 
@@ -227,7 +226,7 @@ class _Reader:
         factors = list(factors_in(tree))
         for path in factors:
             place, key = place_and_key(tree, path)
-            self._problems.add(place, key, "is a factor; it multiplies a number, and there is none")
+            self._problems.add(place, key, "is a factor, but the key has no number to multiply; give a value")
         if factors:
             return None
         try:
@@ -251,7 +250,7 @@ class _Reader:
         path = tuple(key.strip().removeprefix("scenario.").split("."))
         try:
             if len(path) > MOST_LEVELS:
-                raise ValueError(f"has a key of {len(path)} parts; none has more than {MOST_LEVELS}")
+                raise ValueError(f"has a key of {len(path)} parts; a key has at most {MOST_LEVELS}")
             yield Setting(path, value_of(value), place)
         except ValueError as error:
             self._problems.asked(place, str(error))
@@ -283,7 +282,7 @@ def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] 
         BadInput: *case* has no ``quick``, or the configuration has problems with these values.
     """
     if not case.quick:
-        raise bad("--quick", f"{case.label} names no smaller run; give it quick = [...] in {file}")
+        raise bad("--quick", f"{case.label} has no smaller run; add quick = [...] to {file}")
     try:
         return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]
     except BadInput as error:  # the quick overrides stand in the file, not on the command line

@@ -52,9 +52,8 @@ def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table
     device = _device(host.disks.get(disk, {}) if isinstance(disk, str) else {})
     size = _size(given.get("size"), device)
     if size is None:
-        likes.problems.wrong(
-            given, "size", f"is missing; the device of {disk} does not say how much it holds"
-        )
+        what = f"is missing, and the device of {disk} has no capacity; give the size"
+        likes.problems.wrong(given, "size", what)
         return None
     try:
         made = MADE[like](_target(size, device, host.processors), host.release)

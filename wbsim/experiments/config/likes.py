@@ -79,7 +79,8 @@ class Likes(NamedTuple):
             if file is None or table is None:
                 break
             if file in seen:
-                self.problems.wrong(given, "like", "is like itself; name what it starts from")
+                what = f"makes {file} its own base; name another base"
+                self.problems.wrong(given, "like", what)
                 return None
             seen.add(file)
             given = merged(table, given.dropped("like"))

@@ -71,7 +71,9 @@ class BadInput(Exception):
     def __init__(self, problems: Sequence[Problem]) -> None:
         shown = list(problems[:MOST_SHOWN])
         if len(problems) > MOST_SHOWN:
-            shown.append(Problem(problems[0].place.partition(":")[0], "", "and more; mend these first"))
+            shown.append(
+                Problem(problems[0].place.partition(":")[0], "", "has more problems; correct these first")
+            )
         super().__init__("\n".join(str(problem) for problem in shown))
         self.problems = shown
 
@@ -143,7 +145,7 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
             yield finding
     for table, of in missing.items():
         names = ", ".join(finding.path[-1] for finding in of)
-        message = f"lacks {names}; every number has to be given"
+        message = f"lacks {names}; give a value for each"
         yield of[0] if len(of) == 1 else _Finding("several", message, table, of[0].below[:-1], of[0].spec)
 
 
@@ -163,7 +165,7 @@ _EXPECTED: Final = {
 """The expected value, by pydantic's name of a type error."""
 
 
-_BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
+_MORE_KEYS: Final[dict[tuple[str, int], tuple[str, ...]]] = {
     ("kernel", 1): ("like",), ("machine", 1): ("like", "device", "queue"), ("filesystem", 1): ("like",),
     ("workload", 1): ("command", "start", "memory"), ("programs", 2): ("command", "start", "memory"),
     ("mounts", 2): ("like", "disk", "at", "each", "files", "cached_inodes"),
@@ -175,12 +177,12 @@ _BESIDE: Final[dict[tuple[str, int], tuple[str, ...]]] = {
 def _known_at(finding: _Finding, written: Path) -> list[str]:
     """Return the known keys of the table of *finding*; *written* is the key as the user wrote it."""
     table = written[:-1]
-    beside = _BESIDE.get((written[0], len(table)), ())
+    more = _MORE_KEYS.get((written[0], len(table)), ())
     if table[-1:] == ("device",):
-        beside = ("like", "speed")
+        more = ("like", "speed")
     elif "device" in table:
-        beside = ("like", "count")
-    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *beside})
+        more = ("like", "count")
+    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *more})
 
 
 def _message(finding: _Finding, written: Path) -> str:
@@ -188,14 +190,16 @@ def _message(finding: _Finding, written: Path) -> str:
     if finding.kind == "extra_forbidden":
         return unknown_setting(finding.path[-1], _known_at(finding, written))
     if finding.kind == "missing":
-        return "is missing; every number has to be given"
+        return "is missing; give a value"
     if finding.kind == "too_short":
-        return "is an empty list; give one item at least"
+        return "is an empty list; give at least one item"
     if finding.kind in _EXPECTED:
         return f"is {shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
-    if finding.kind == "literal_error":
-        return f"is {shown(finding.given)}; use {finding.message.removeprefix('Input should be ')}"
     message = finding.message
+    if message.startswith("Input should be "):
+        allowed = message.removeprefix("Input should be ")
+        value = "" if finding.kind == "literal_error" or allowed.startswith("a ") else "a value "
+        return f"is {shown(finding.given)}; use {value}{allowed}"
     return (
         message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
     )
@@ -214,11 +218,11 @@ _RENAMED: Final = {
 def unknown_key(key: str, known: Sequence[str]) -> str:
     """Return the message for an unknown *key*, with its new name or the most similar *known* key."""
     if _RENAMED.get(key) in known:
-        return f"is called {_RENAMED[key]} now"
+        return f"is now called {_RENAMED[key]}"
     near = get_close_matches(key, known, n=1, cutoff=0.7)
     if near:
         return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; known here: {listed(known)}" if known else "unknown key"
+    return f"unknown key; use one of {listed(known)}" if known else "unknown key"
 
 
 def unknown_setting(key: str, known: Sequence[str]) -> str:
@@ -231,7 +235,7 @@ def unknown_setting(key: str, known: Sequence[str]) -> str:
 def instead(key: str, given: Iterable[str]) -> str:
     """Return the end of a message, with the *given* key that may be a misspelt *key*."""
     near = get_close_matches(key, given, n=1, cutoff=0.6)
-    return f"; is it meant by {near[0]}?" if near else ""
+    return f"; is {near[0]} a misspelling of it?" if near else ""
 
 
 def listed(names: Sequence[str]) -> str:

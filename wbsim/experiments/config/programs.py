@@ -9,13 +9,13 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from wbsim.experiments.config.likes import Likes
-from wbsim.experiments.config.problems import unknown_key
+from wbsim.experiments.config.problems import shown, unknown_key
 from wbsim.experiments.config.tree import Items, Table, merged, plain
 from wbsim.models.kinds import kinds
 from wbsim.models.workloads.command_line import CommandError, words_of
 
 _COPY: Final = "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}"
-_UNPACK: Final = "for files that are unpacked write fs_mark -S0 -n FILES -s BYTES -d DIR"
+_UNPACK: Final = "for unpacked files write fs_mark -S0 -n FILES -s BYTES -d DIR"
 _SAME_WRITES: Final = {
     "cp": _COPY.format(size=128, calls="8N"),
     "cat": _COPY.format(size=128, calls="8N"),
@@ -27,7 +27,7 @@ _SAME_WRITES: Final = {
     "git": _UNPACK,
 }
 """For each program that is not modelled: a modelled command with the same writes (buffer sizes are [R])."""
-_BESIDE: Final = ("command", "start", "memory")
+_OWN_KEYS: Final = ("command", "start", "memory")
 """The keys of a program that its workload lacks."""
 
 
@@ -40,7 +40,7 @@ def programs_of(likes: Likes, scenario: Table) -> Table:
         only = {} if program is None else {program["workload"]["kind"]: program}
         return Table(only).at(given.key, given.where, {})
     if "workload" in scenario:
-        what = "is for one program without a name; there are programs, so give it to one of them"
+        what = "is the only program, without a name, but the scenario has programs; move it into one of them"
         likes.problems.wrong(scenario, "workload", what)
     listed = scenario["programs"]
     if not isinstance(listed, Items):
@@ -63,17 +63,18 @@ def _program(likes: Likes, given: Table) -> Table | None:
     problems = likes.problems
     command = plain(given.get("command"))
     own = {"start": 0, **{name: given[name] for name in ("start", "memory") if name in given}}
-    fields = given.without(*_BESIDE)
+    fields = given.without(*_OWN_KEYS)
     if "kind" in fields:
         problems.wrong(given, "kind", "follows from the command; leave it out")
         return None
     lines = [command] if isinstance(command, str) else command
     for key in fields:
-        if command is None and get_close_matches(key, _BESIDE, n=1, cutoff=0.7):
-            problems.wrong(given, key, unknown_key(key, _BESIDE))
+        if command is None and get_close_matches(key, _OWN_KEYS, n=1, cutoff=0.7):
+            problems.wrong(given, key, unknown_key(key, _OWN_KEYS))
             return None
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-        problems.wrong(given, "command", f"is missing; give a command line of {_known_programs()}")
+        what = "is missing" if command is None else f"is {shown(command)}"
+        problems.wrong(given, "command", f"{what}; give a command line of {_known_programs()}")
         return None
     try:
         asked = _fields_of([_with_job_files(line, likes.directory) for line in lines])

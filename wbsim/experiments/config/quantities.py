@@ -22,7 +22,7 @@ def split(value: object) -> tuple[Any, str]:
         return value, ""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"{value} is no number; a range goes from number to number")
+        raise ValueError(f"{value} is not a number; both ends of a range are numbers")
     number = match["number"]
     return float(number) if "." in number else int(number), match["unit"]
 

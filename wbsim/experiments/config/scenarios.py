@@ -114,12 +114,14 @@ def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host
         given = problems.table(scenario, "filesystem")
         filesystem = filesystem_of(likes, given, disks[0] if disks else None, host)
         if len(disks) > 1:
-            what = f"which disk is it on? write mounts.NAME.disk, one of {', '.join(disks)}"
+            what = (
+                f"has no disk, and the machine has several; give mounts.NAME.disk, one of {', '.join(disks)}"
+            )
             problems.wrong(scenario, "filesystem", what)
         mount = {"disk": disks[0] if disks else "", "at": "/", "filesystem": filesystem or given.like({})}
         return Table({ONLY_MOUNT: given.like(mount)}).at(given.key, given.where, {})
     if "filesystem" in scenario:
-        what = "is for one mount without a name; there are mounts, so give it to one of them"
+        what = "is the only mount, without a name, but the scenario has mounts; move it into one of them"
         problems.wrong(scenario, "filesystem", what)
     named = problems.table(scenario, "mounts")
     mounts: dict[str, object] = {}
@@ -136,8 +138,8 @@ def _mounts_of(
     where = {key: plain(given[key]) for key in _OF_A_MOUNT if key in given}
     each = where.pop("each", None)
     if each is not None and not (isinstance(each, str) and each in groups):
-        known = ", ".join(groups) or "there is none"
-        what = f"{each!r} is no group of disks with a count; use one of them ({known})"
+        remedy = f"use one of {', '.join(groups)}" if groups else "give a disk a count to make it a group"
+        what = f"is {each!r}, which is not a group of disks; {remedy}"
         likes.problems.wrong(given, "each", what)
         return {}
     if each is None and "disk" not in where and len(disks) == 1:

@@ -21,7 +21,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from wbsim.experiments.config.problems import Problems, bad
+from wbsim.experiments.config.problems import Problems, bad, shown
 from wbsim.experiments.config.quantities import amount, joined, split
 from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, document_of
 from wbsim.experiments.config.tree import SET, Items, Path, Table
@@ -81,7 +81,7 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
     """
     many = prod(len(axis.steps) for axis in axes)
     if many > MOST_POINTS:
-        raise bad("sweep", f"has {many} points; give fewer values: {MOST_POINTS} are the most")
+        raise bad("sweep", f"has {many} points; give fewer values, for at most {MOST_POINTS} points")
     for steps in product(*(axis.steps for axis in axes)):
         shown = {name: value for step in steps for name, value in step.shown.items()}
         yield Step(shown, tuple(setting for step in steps for setting in step.sets))
@@ -96,7 +96,7 @@ def by_hand(name: str, entries: Items) -> Axis:
     steps = []
     for entry in entries:
         if not _is_label(entry["value"]):
-            raise ValueError(f"has the value {entry['value']!r}; give a number or a text")
+            raise ValueError(f"has the value {entry['value']!r}; give a number or a printable text")
         sets = (Setting((key,), entry[key], entry.place_of(key)) for key in entry if key != "value")
         steps.append(Step({name: entry["value"]}, tuple(sets)))
     _refuse_twice(name, [entry["value"] for entry in entries])
@@ -131,7 +131,7 @@ def _refuse_twice(key: str, values: Sequence[object]) -> None:
     for value in values:
         meant = {str(value), amount(value)}
         if meant & seen:
-            raise ValueError(f"{key} has the value {value} twice")
+            raise ValueError(f"{key} has the value {value} twice; give each value once")
         seen |= meant
 
 
@@ -144,7 +144,7 @@ def zipped(lists: Lists) -> Axis:
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        raise ValueError(f"zipped lists have to be equally long: {found}")
+        raise ValueError(f"zipped lists have different lengths: {found}; give equally many values")
     rows = zip(*lists.values(), strict=True)
     places = zip(*map(_places, lists.values()), strict=True)
     steps = [
@@ -166,7 +166,7 @@ def latin_hypercube(samples: int, ends: Lists) -> Axis:
     from scipy.stats import qmc
 
     if samples > MOST_POINTS:
-        raise ValueError(f"{samples} samples; give fewer: {MOST_POINTS} are the most")
+        raise ValueError(f"{samples} samples are too many; give at most {MOST_POINTS}")
 
     between = {key: _between(key, values) for key, values in ends.items()}
     cube = qmc.LatinHypercube(d=len(ends), rng=0).random(samples)
@@ -181,12 +181,12 @@ def latin_hypercube(samples: int, ends: Lists) -> Axis:
 def _between(key: str, ends: Sequence[object]) -> Callable[[float], object]:
     """Return a function from a share (0 to 1) to the value there between the two *ends* of *key*."""
     if len(ends) != 2:
-        raise ValueError(f"{key} has {len(ends)} ends; give the smallest and the largest value")
+        raise ValueError(f"{key} has {len(ends)} values; give two, the smallest and the largest")
     (low, unit), (high, other) = map(split, ends)
     if unit == other and not low < high:
         raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give the smaller end first")
     if unit != other:
-        raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give both ends in one unit")
+        raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give both ends in the same unit")
     whole = all(isinstance(end, int) for end in (low, high))
 
     def at(share: float) -> object:
@@ -242,9 +242,9 @@ def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
     last_given, unit = split(last)
     numbers, end = [Fraction(str(number)) for number in given], Fraction(str(last_given))
     if {*units} != {unit}:
-        raise ValueError(f"{text} changes its unit; give all of it in one")
+        raise ValueError(f"{text} mixes units; give all values in the same unit")
     if len(numbers) < 2:
-        raise ValueError(f"{text} does not say its step; write {begun[0]},NEXT..{last}")
+        raise ValueError(f"{text} has no step; write {begun[0]},NEXT..{last}")
     add, times = numbers[1] - numbers[0], numbers[1] / numbers[0] if numbers[0] else Fraction(0)
     if all(b - a == add for a, b in pairwise(numbers)):
         times = Fraction(1)
@@ -258,9 +258,10 @@ def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
         found.append(value)
         value = value * times + add
     if len(found) > MOST_POINTS:
-        raise ValueError(f"{text} has more than {MOST_POINTS} values; give fewer")
+        raise ValueError(f"{text} has more than {MOST_POINTS} values; give at most {MOST_POINTS}")
     if not found or found[-1] != end:
-        raise ValueError(f"{text} does not meet {last}; its last value is {float((found or numbers)[-1]):g}")
+        ends = float((found or numbers)[-1])
+        raise ValueError(f"{text} does not reach {last}: its last value is {ends:g}; end the range there")
     whole = all(isinstance(number, int) for number in given)
     return [
         joined(int(number) if whole and number == int(number) else float(number), unit) for number in found
@@ -305,13 +306,14 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
     if "name" in sweep or "points" in sweep:
         entries, name = sweep.get("points"), sweep.get("name", "point")
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
-            problems.wrong(sweep, "name", f"is {name!r}; give what is swept a name")
+            problems.wrong(sweep, "name", f"is {name!r}; give a printable name")
             name = "point"
         if isinstance(entries, Items) and entries and all(_has_value(entry) for entry in entries):
             yield from _axis(problems, sweep, "points", by_hand, name, entries)
         else:
-            what = "has to be a list of tables, each with a value and what it sets"
-            problems.wrong(sweep, "points", what)
+            what = "is missing" if entries is None else f"is {shown(entries)}"
+            remedy = "give a list of tables, each with a value and the keys that it sets"
+            problems.wrong(sweep, "points", f"{what}; {remedy}")
     table = problems.table(sweep, "grid")
     for key, values in _lists(problems, table).items():
         yield from _axis(problems, table, key, lambda lists: grid(lists)[0], {key: values})
@@ -320,7 +322,8 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
     if ends := problems.table(sweep, "lhs"):
         samples = ends.get("samples")
         if type(samples) is not int or samples < 1:
-            problems.wrong(ends, "samples", "is missing; say how many points are wanted")
+            what = "is missing" if samples is None else f"is {shown(samples)}"
+            problems.wrong(ends, "samples", f"{what}; give the number of points, from 1 to {MOST_POINTS}")
             return
         lists = _lists(problems, ends.without("samples"))
         yield from _axis(problems, sweep, "lhs", latin_hypercube, samples, lists)
@@ -361,9 +364,11 @@ def axes_asked(problems: Problems, asked: Asked) -> list[Axis]:
             if not equals or not key:
                 raise ValueError("has no values; write --set key.path=1,2,4")
             if key.count(".") >= MOST_LEVELS:
-                raise ValueError(f"has a key of more than {MOST_LEVELS} parts; none has")
+                raise ValueError(
+                    f"has a key of more than {MOST_LEVELS} parts; a key has at most {MOST_LEVELS}"
+                )
             if key in lists or key in ends:
-                raise ValueError(f"{key} is swept twice; give one list of it")
+                raise ValueError(f"{key} is swept twice; give one list for it")
             is_range = asked.samples and ".." in written and "," not in written
             values = map(value_of, written.split("..")) if is_range else values_of(written)
             (ends if is_range else lists)[key] = Items(values).at((), place, {})
@@ -374,7 +379,7 @@ def axes_asked(problems: Problems, asked: Asked) -> list[Axis]:
         if asked.samples is None:
             return axes
         if not ends:
-            raise ValueError(f"{asked.samples} samples of nothing; give a range, --set KEY=LOW..HIGH")
+            raise ValueError(f"has {asked.samples} samples but no range; add --set KEY=LOW..HIGH")
         return [*axes, latin_hypercube(asked.samples, ends)]
     except ValueError as error:
         problems.asked("--set" if asked.samples is None else "--lhs", str(error))

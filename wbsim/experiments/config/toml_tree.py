@@ -18,7 +18,7 @@ MOST_LEVELS: Final = 32
 _DIGITS: Final = re.compile(r"[0-9][0-9_]{4300,}")
 _DOTTED: Final = re.compile(r"""(?:[\w"'-]{1,100}[ \t]?\.[ \t]?){256}""")
 _HINTS: Final = {
-    "Cannot overwrite a value": "a key is given twice; leave one of them out",
+    "Cannot overwrite a value": "a key is given twice; remove one of them",
     "Invalid value": "Invalid value; write texts in quotes",
 }
 _ERROR_AT: Final = re.compile(r" \(at line ([0-9]+), (column [0-9]+)\)$")
@@ -66,7 +66,7 @@ def document_of(text: str) -> dict[str, object]:
         found = _DIGITS.search(text)
         raise _beyond(text.count("\n", 0, found.start()) + 1 if found else None) from None
     if too_deep:
-        raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; no key is")
+        raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; use at most {MOST_LEVELS}")
     if (path := _beyond_64_bits(document, ())) is not None:
         line = next((line for at, line in lines_of_keys(text) if at == path), None)
         raise _beyond(line, ".".join(path).removeprefix("scenario."))
@@ -83,7 +83,7 @@ def _not_toml(message: str) -> NotToml:
 
 def _beyond(line: int | None, key: str = "") -> NotToml:
     of = f"{key}: " if key else ""
-    return NotToml(f"{of}not TOML: a whole number has 64 bits; give a smaller one", line)
+    return NotToml(f"{of}not TOML: a whole number exceeds 64 bits; give a smaller one", line)
 
 
 def _beyond_64_bits(value: object, path: Path) -> Path | None:

@@ -161,7 +161,7 @@ def factor_in(value: object) -> object:
 
 
 _ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
-_BESIDE: Final = {"low", "high", "why"}
+_WITH_ORIGIN: Final = {"low", "high", "why"}
 
 
 def with_origins(table: Table, *, factors: bool = False) -> Table:
@@ -192,7 +192,7 @@ def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
 def _stated(table: Table, where: str) -> Given | None:
     """Return the value of a *table* that names an origin; None for any other table."""
     name = next((key for key in table if key in _ORIGINS), None)
-    if name is None or not set(table) <= {name, *_BESIDE}:
+    if name is None or not set(table) <= {name, *_WITH_ORIGIN}:
         return None
     why = f"{where}: {table.get('why', name)}"
     low, high = table.get("low", table[name]), table.get("high", table[name])
@@ -245,7 +245,7 @@ def put(table: Table, path: Path, value: object, place: str) -> Table:
     below = table.get(first)
     if isinstance(below, Items):
         if rest[0] not in map(str, range(len(below))):
-            raise ValueError(f"has {len(below)} entries, from 0 on, and no entry {rest[0]}")
+            raise ValueError(f"has {len(below)} entries, numbered from 0; entry {rest[0]} does not exist")
         by_number = Table({str(number): item for number, item in enumerate(below)})
         inner = put(by_number.at(below.key, below.where, below.places), tuple(rest), value, place)
         changed: Any = Items(inner.values()).at(inner.key, inner.where, inner.places)
