@@ -392,7 +392,7 @@ def test_run_prints_json_and_writes_complete_files(
     assert main(["plot", str(out)]) == 0
     assert (out / "time.png").read_bytes().startswith(b"\x89PNG")
     assert main(["plot", str(out / "no")]) == 2
-    assert f"{out / 'no'}: holds no result (no plan.json in it)" in capsys.readouterr().err
+    assert f"{out / 'no'}: has no results (plan.json is missing)" in capsys.readouterr().err
 
 
 def test_sweep_over_texts_is_plotted(tmp_path: Path) -> None:

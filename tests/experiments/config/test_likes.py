@@ -157,5 +157,5 @@ def test_device_twice_as_fast_halves_times_and_doubles_rates(machine: str) -> No
 @pytest.mark.parametrize("speed", ["0", "-1", '"fast"', "true", "1e9"])
 def test_device_speed_outside_of_its_range_is_refused(speed: str) -> None:
     """The speed is a number from 0.001 to 1000."""
-    with pytest.raises(BadInput, match="give a factor from 0.001 to 1000, such as 2"):
+    with pytest.raises(BadInput, match=r"give a factor from 0.001 to 1000, such as 2"):
         parse(SMALL.format(machine="p13-vm"), "x.toml", [f"machine.device.speed={speed}"])
