@@ -44,9 +44,9 @@ def test_missing_conditions_are_assumed_and_noted() -> None:
     assert found == Conditions(
         "6.18", "6.17", None, "7,0", "none", limits(nomerges=0, max_discard_bytes=(1 << 32) - 512),
         (
-            "nomerges is not in the header; 0 is taken (--nomerges says otherwise)",
-            "the scheduler is not in the header; none is taken (--scheduler says otherwise)",
-            "the kernel is not in the header; 6.18 is taken (--kernel says otherwise)",
+            "the header has no nomerges; 0 is assumed; give --nomerges if it was different",
+            "the header has no scheduler; none is assumed; give --scheduler if it was different",
+            "the header has no kernel; 6.18 is assumed; give --kernel if it was different",
         ),
     )  # fmt: skip
 
@@ -67,7 +67,7 @@ def test_kernel_option_asks_for_another_kernel() -> None:
     assert of(FULL, kernel="4.9").notes == ()
     found = of(FULL, kernel="4.10", scheduler="mq-deadline", nomerges=1, max_segments=7, max_sectors_kb=64)
     assert (found.era, found.asked) == ("6.17", "4.9")
-    assert found.notes == ("4.10 is asked for; the plug's rules are those that were read in 4.9",)
+    assert found.notes == ("--kernel is 4.10; its plug has the rules of Linux 4.9",)
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_kernel_option_asks_for_another_kernel() -> None:
          ["c:1: max_sectors_kb: is not in the header; give --max-sectors-kb",
           "c:1: max_segments: is not in the header; give --max-segments"]),
         (FULL, ["7,0"], {"nomerges": 2},
-         ["c:1: nomerges: the capture was made with 1; leave out --nomerges 2"]),
+         ["c:1: nomerges: is 1 in the header; leave out --nomerges 2"]),
         (Header("6.18", "none", 3, 64, 7), ["7,0"],
-         {}, ["c: nomerges: 3 is none of 0, 1, 2"]),
+         {}, ["c: nomerges: is 3; give 0, 1 or 2"]),
         (Header("6.18", "none", 0, 0, 7), ["7,0"], {},
          ["c: max_sectors_kb: is 0; give 4 to 1000000"]),
         (Header("6.18", "cfq", 0, 64, 7), ["7,0"], {},
-         ["c: scheduler: cfq is not known; known are none, kyber, mq-deadline, bfq"]),
+         ["c: scheduler: is cfq; use one of none, kyber, mq-deadline, bfq"]),
         (FULL, ["7,0"], {"scheduler": "none"},
-         ["c:1: scheduler: the capture was made with mq-deadline; leave out --scheduler none"]),
+         ["c:1: scheduler: is mq-deadline in the header; leave out --scheduler none"]),
         (Header("6.18", "none", 0, 64, 7), ["7,0", "8,0", "8,0"], {},
-         ["c: device: has several; give one with --device: 8,0 (2 bios), 7,0 (1 bios)"]),
+         ["c: device: has several devices; give one of them with --device: 8,0 (2 bios), 7,0 (1 bios)"]),
         (FULL, ["8,0"], {}, ["c: device: has no bio for 7,0; it has 8,0 (1 bios)"]),
         (FULL, ["7,0"], {"device": "9,9"}, ["c: device: has no bio for 9,9; it has 7,0 (1 bios)"]),
     ],
@@ -104,10 +104,13 @@ def test_problems_of_conditions_are_reported_at_once(
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("max_sectors_kb 99999999999999999999", "max_sectors_kb: '99999999999999999999' is no whole number"),
+        (
+            "max_sectors_kb 99999999999999999999",
+            "max_sectors_kb: '99999999999999999999' is not a whole number; give a complete capture",
+        ),
         ("max_sectors_kb 3", "max_sectors_kb: is 3; give 4 to 1000000"),
         ("max_segments 1000000000", "max_segments: is 1000000000; give 1 to 1000000"),
-        ("max_segments " + "9" * 5_000, "is no whole number"),
+        ("max_segments " + "9" * 5_000, "is not a whole number; give a complete capture"),
     ],
 )
 def test_impossible_limits_in_a_header_are_refused(

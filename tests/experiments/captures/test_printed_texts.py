@@ -118,7 +118,9 @@ def test_every_summary_ends_the_events(summary: str) -> None:
     An event after a summary is refused.
     """
     assert [event.line for event in events(blkparse.parse, _Q + summary)] == [1]
-    with pytest.raises(BadInput, match="is an event after the summary; give the text of one run of blkparse"):
+    with pytest.raises(
+        BadInput, match="is an event after the summary; give the output of a single run of blkparse"
+    ):
         events(blkparse.parse, _Q + summary + _Q)
 
 
@@ -220,7 +222,7 @@ def test_a_listing_with_cuts_is_refused(parse: Parse, event: str, remark: str) -
     with pytest.raises(BadInput) as caught:
         events(parse, event + remark + "\n" + event)
     message = str(caught.value)
-    assert message.startswith("c:2: is no line of ")
+    assert message.startswith("c:2: is not a line of ")
     assert f": {remark!r}; a capture must be complete" in message
 
 
@@ -232,7 +234,7 @@ def test_a_listing_that_begins_with_prose_is_refused(
     path.write_text("\nWe see the following:\n" + _Q)
     assert main(["replay", str(path)]) == 2
     assert (
-        f"{path}:2: is neither ftrace's text nor blkparse's default format: 'We see the following:'"
+        f"{path}:2: is neither a line of ftrace nor of blkparse's default format: 'We see the following:'"
         in capsys.readouterr().err
     )
 

@@ -176,8 +176,8 @@ def test_costs_are_printed_and_written_to_a_machine_file(
     assert main(["calibrate", "--from", str(capture)]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == (
-        "# Linux 6.18.44, xfs on 7,0: 1 files of 2.0 pages, 1 requests; tracing's own 200 ns an event are"
-        " taken off"
+        "# Linux 6.18.44, xfs on 7,0: 1 files of 2.0 pages, 1 requests; 200 ns of tracing are subtracted for"
+        " each event"
     )
     assert printed[1] == "# the flusher: 11.40 us a file (desk 11.57), 2.60 us a request (desk 0.90)"
     assert printed[2].startswith(
@@ -191,12 +191,15 @@ def test_costs_are_printed_and_written_to_a_machine_file(
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("event_ns 200 ", ""), ":1: does not tell event_ns; record it with wbsim capture --cpu"),
-        (("program_ns 9", "program_ns x9"), ":1: program_ns: 'x9000000' is no whole number"),
-        (("# command", "# cmd"), ":2: does not tell the command"),
+        (("event_ns 200 ", ""), ":1: lacks event_ns; record the capture with wbsim capture --cpu"),
+        (
+            ("program_ns 9", "program_ns x9"),
+            ":1: program_ns: 'x9000000' is not a whole number; record the capture with",
+        ),
+        (("# command", "# cmd"), ":2: lacks the command"),
         (("filesystem xfs", "filesystem btrfs"), ":1: is of btrfs; capture on one of ext4, xfs"),
-        (("wrote=1", "wrote=5"), "its files have 5 pages each; capture small ones"),
-        (("bdi 7:0", "bdi 8:0"), "no flusher of 7,0 wrote in it"),
+        (("wrote=1", "wrote=5"), "has files of 5 pages; capture small files"),
+        (("bdi 7:0", "bdi 8:0"), "has no write by a flusher of 7,0;"),
     ],
 )
 def test_capture_without_costs_is_refused(change: tuple[str, str], told: str, tmp_path: Path) -> None:

@@ -125,15 +125,15 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
     [
         (
             blkparse.parse, "7,0 W 3 + 4",
-            "c:1: is no line of blkparse's default format: '7,0 W 3 + 4'; a capture must be complete:"
+            "c:1: is not a line of blkparse's default format: '7,0 W 3 + 4'; a capture must be complete:"
             " give the tool's output without cuts or remarks",
         ),
-        (blkparse.parse, f"{_B}Q  WS 32 16", "c:1: Q without its place; expected sector + sectors [task]"),
-        (blkparse.parse, f"{_B}D  WS 32 16", "c:1: D without its place; expected sector + sectors [task]"),
-        (blkparse.parse, f"{_B}UT   N [x]", "c:1: UT without its count; expected [task] 1"),
+        (blkparse.parse, f"{_B}Q  WS 32 16", "c:1: Q has no place; expected: sector + sectors [task]"),
+        (blkparse.parse, f"{_B}D  WS 32 16", "c:1: D has no place; expected: sector + sectors [task]"),
+        (blkparse.parse, f"{_B}UT   N [x]", "c:1: UT has no count; expected: [task] 1"),
         (
             ftrace.parse, "hello",
-            "c:1: is no line of an ftrace text (TASK-PID [CPU] FLAGS TIMESTAMP: event: fields): 'hello';"
+            "c:1: is not a line of an ftrace text (TASK-PID [CPU] FLAGS TIMESTAMP: event: fields): 'hello';"
             " a capture must be complete: give the tool's output without cuts or remarks",
         ),
         (
@@ -146,7 +146,7 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
         ),
         (
             ftrace.parse, f"{_F}block_unplug: [x]",
-            "c:1: block_unplug without its count; expected [task] 1",
+            "c:1: block_unplug has no count; expected: [task] 1",
         ),
     ],
 )  # fmt: skip
@@ -198,8 +198,8 @@ def test_header_is_read_word_by_word(line: str, says: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("# nomerges two", "c:1: nomerges: 'two' is no whole number"),
-        ("# device seven", "c:1: device: 'seven' is no device; write it as 7,0"),
+        ("# nomerges two", "c:1: nomerges: 'two' is not a whole number; give a complete capture"),
+        ("# device seven", "c:1: device: 'seven' is not a device; write it as MAJ,MIN, such as 7,0"),
     ],
 )
 def test_header_with_a_bad_value_is_refused(line: str, message: str) -> None:

@@ -296,7 +296,7 @@ def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pyte
 
 def test_missing_device_is_refused() -> None:
     """The error asks for a disk that exists."""
-    with pytest.raises(BadInput, match="there is no queue of a device 999,999; name a disk that"):
+    with pytest.raises(BadInput, match="999,999 has no queue in /sys/dev/block; give the MAJ:MIN of a disk"):
         recorder.queue_of("999,999")
 
 
@@ -330,7 +330,7 @@ def test_capture_has_limits_command_and_complete_trace(
         assert file.read() == f"# limits of 7,0\n# command: sh -c 'exit 3'\n{TRACE}"
     monkeypatch.setattr(recorder, "queue_of", lambda device: None)
     assert recorder.record(out, ["true"], 5, "8,0") == recorder.Recorded(0, "8,0", 1, 2, 7)
-    with pytest.raises(BadInput, match="there is no command no-such-command"):
+    with pytest.raises(BadInput, match="no-such-command is not an executable command"):
         recorder.record(out, ["no-such-command"], 5)
 
 

@@ -267,7 +267,7 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
     no_limits = good.replace(b"max_segments 128 ", b"")
     yield "empty", b"", ":1: is empty"
     yield "rubbish", bytes(range(256)) * 9, ":1: is neither"
-    yield "rubbish inside", good + b"\x00\xff\xfe\n" + good, ":5: is no line of an ftrace text"
+    yield "rubbish inside", good + b"\x00\xff\xfe\n" + good, ":5: is not a line of an ftrace text"
     yield (
         "cut line",
         good + b"  flush-9   [000] .....  1.0: block_getrq: 7,0 W 1",
@@ -280,11 +280,15 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
     yield (
         "no number",
         good.replace(b"segments 128", b"segments many"),
-        ":1: max_segments: 'many' is no whole number",
+        ":1: max_segments: 'many' is not a whole number; give a complete capture",
     )
     yield "old", good.replace(b"6.18.44", b"2.6.32"), "kernel: Linux 2.6.32 has no plug"
     yield "scheduler", good.replace(b"scheduler none", b"scheduler cfq"), "scheduler: cfq is not known"
-    yield "no number at all", good.replace(b"segments 128", "segments \u00b2".encode()), "is no whole number"
+    yield (
+        "no number at all",
+        good.replace(b"segments 128", "segments \u00b2".encode()),
+        "is not a whole number; give a complete capture",
+    )
     yield (
         "not its device",
         good.replace(b"device 7,0", b"device 9,9"),
@@ -316,7 +320,7 @@ def test_unreadable_capture_is_refused_with_its_place(
         (["--device", "9:9"], "has no bio for 9,9"),
         (["--kernel", "linux"], "is not a kernel version"),
         (["--max-segments", "64"], "was made with 128; leave out --max-segments 64"),
-        (["--scheduler", "bfq"], "was made with none; leave out --scheduler bfq"),
+        (["--scheduler", "bfq"], "scheduler: is none in the header; leave out --scheduler bfq"),
         (["--out", "there"], "give --kernel"),
     ],
 )

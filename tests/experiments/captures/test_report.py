@@ -43,15 +43,15 @@ limits: 64 KiB and 7 segments a request, nomerges 1, scheduler kyber
 decisions    11 of 12 equal
 full flushes 3 of 4 equal
 requests     14 by the kernel, 15 simulated
-             9 events were lost; decisions are judged again from each task's next plug on
-             2 more losses are marked; the recorder did not count the events
-             4 decisions are not judged: the plug or the queue is unknown after lost events
-             3 decisions are not judged: the capture begins inside a plug, or shows only a part of one
-             1 decisions are not judged: the capture does not show the request from its beginning
-             10 events are passed over: their requests have no sectors (packets, flushes)
-             5 flushes may as well be a sleep; they are not judged
-             6 merges show that a bio has fewer segments than pages, which the capture does not say
-             7 bios came for a request that was in dispatch, as its issue right after shows
+             9 events were lost; for each task the comparison continues at its next plug
+             2 more losses are marked without a number of events
+             4 decisions are not compared: after lost events the plug or the queue is unknown
+             3 decisions are not compared: the capture begins inside a plug or shows only a part of one
+             1 decisions are not compared: the capture does not show the beginning of the request
+             10 events are skipped: their requests have no sectors (packets, flushes)
+             5 flushes are not compared: each may also be a flush before a sleep
+             6 merges show that a bio has fewer segments than pages; the capture does not record segments
+             7 bios arrived for a request in dispatch, as its issue directly after them shows
 
 where       what      kernel  simulated
 ----------  --------  ------  ---------
@@ -72,7 +72,7 @@ decisions    2 of 2 equal
 full flushes 0 of 0 equal
 requests     1 by the kernel, 1 simulated
 
-What each era's plugs would have issued, given the same bios:
+Requests that the plugs of each era would issue for the same bios:
 
 plug rules of          requests  mean KiB  <=4K  <=8K  <=32K  >1024K
 ---------------------  --------  --------  ----  ----  -----  ------

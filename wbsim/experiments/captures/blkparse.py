@@ -74,7 +74,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
                 raise wrong(number, refusal("blkparse's default format", line))
             continue
         if summary:
-            raise wrong(number, "is an event after the summary; give the text of one run of blkparse")
+            raise wrong(number, "is an event after the summary; give the output of a single run of blkparse")
         device, cpu, sequence, pid, action, rwbs, rest = found.groups()
         if action == "m":
             continue
@@ -88,7 +88,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
                 continue
             place = _PLACE.match(rest)
             if place is None:
-                raise wrong(number, f"{action} without its place; expected sector + sectors [task]")
+                raise wrong(number, f"{action} has no place; expected: sector + sectors [task]")
             event = Event(
                 number, int(pid), int(cpu), name, device, rwbs, int(place[1] or 0), int(place[2] or 0)
             )
@@ -98,7 +98,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
         elif action in ("U", "UT"):
             count = _COUNT.match(rest)
             if count is None:
-                raise wrong(number, f"{action} without its count; expected [task] 1")
+                raise wrong(number, f"{action} has no count; expected: [task] 1")
             yield Event(number, int(pid), int(cpu), UNPLUG, device, size=int(count[1]), asleep=action == "UT")
 
 

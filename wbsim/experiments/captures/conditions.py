@@ -66,20 +66,22 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
         flag = "--" + name.replace("_", "-")
         if said is not None and option is not None and said != option:
             problems.append(
-                Problem(f"{place}:1", name, f"the capture was made with {said}; leave out {flag} {option}")
+                Problem(f"{place}:1", name, f"is {said} in the header; leave out {flag} {option}")
             )
         elif said is None and option is None and name == "nomerges":
             values[name] = 0
-            notes.append("nomerges is not in the header; 0 is taken (--nomerges says otherwise)")
+            notes.append("the header has no nomerges; 0 is assumed; give --nomerges if it was different")
         elif said is None and option is None:
             problems.append(Problem(f"{place}:1", name, f"is not in the header; give {flag}"))
         else:
             values[name] = said if said is not None else option
     for name, value in values.items():
         if name == "nomerges" and value not in (0, 1, 2):
-            problems.append(Problem(place, name, f"{value} is none of 0, 1, 2"))
+            problems.append(Problem(place, name, f"is {value}; give 0, 1 or 2"))
         elif name != "nomerges" and not _FEWEST[name] <= value <= _MOST:
-            problems.append(Problem(place, name, f"is {value}; give {_FEWEST[name]} to {_MOST}"))
+            problems.append(
+                Problem(place, name, f"is {value}; give a number from {_FEWEST[name]} to {_MOST}")
+            )
     scheduler = _scheduler(header, options, problems, notes, place)
     kernel, era, asked = _kernel(header, options, problems, notes, place)
     if problems:
@@ -102,15 +104,13 @@ def _scheduler(
 ) -> str:
     scheduler = header.scheduler or options.scheduler
     if header.scheduler is not None and options.scheduler not in (None, header.scheduler):
-        message = f"the capture was made with {header.scheduler}; leave out --scheduler {options.scheduler}"
+        message = f"is {header.scheduler} in the header; leave out --scheduler {options.scheduler}"
         problems.append(Problem(f"{place}:1", "scheduler", message))
     if scheduler is None:
-        notes.append("the scheduler is not in the header; none is taken (--scheduler says otherwise)")
+        notes.append("the header has no scheduler; none is assumed; give --scheduler if it was different")
         return "none"
     if scheduler not in SCHEDULERS:
-        problems.append(
-            Problem(place, "scheduler", f"{scheduler} is not known; known are {', '.join(SCHEDULERS)}")
-        )
+        problems.append(Problem(place, "scheduler", f"is {scheduler}; use one of {', '.join(SCHEDULERS)}"))
     return scheduler
 
 
@@ -121,7 +121,7 @@ def _kernel(
     kernel = header.kernel or options.kernel
     if kernel is None:
         kernel = NEWEST
-        notes.append(f"the kernel is not in the header; {NEWEST} is taken (--kernel says otherwise)")
+        notes.append(f"the header has no kernel; {NEWEST} is assumed; give --kernel if it was different")
     eras: list[str | None] = []
     for name in (kernel, options.kernel):
         try:
@@ -131,7 +131,7 @@ def _kernel(
             eras.append(None)
     asked = eras[1]
     if asked is not None and options.kernel not in (asked, kernel):
-        notes.append(f"{options.kernel} is asked for; the plug's rules are those that were read in {asked}")
+        notes.append(f"--kernel is {options.kernel}; its plug has the rules of Linux {asked}")
     return kernel, eras[0] or "", asked
 
 
@@ -146,12 +146,15 @@ def _device(capture: Capture, options: Options) -> str:
     found = ", ".join(f"{device} ({count} bios)" for device, count in bios.most_common())
     if named is not None:
         if named not in bios:
-            raise bad(str(capture.path), f"has no bio for {named}; it has {found or 'none at all'}", "device")
+            has = f"the devices with bios are {found}" if found else "it has no bio for any device"
+            raise bad(str(capture.path), f"has no bio for {named}; {has}", "device")
         return named
     if not bios:
-        raise bad(str(capture.path), "has no bio; capture block_bio_queue, too")
+        raise bad(str(capture.path), "has no bio; record the event block_bio_queue too")
     if len(bios) > 1:
-        raise bad(str(capture.path), f"has several; give one with --device: {found}", "device")
+        raise bad(
+            str(capture.path), f"has several devices; give one of them with --device: {found}", "device"
+        )
     device = next(iter(bios))
     assert device is not None
     return device
@@ -167,5 +170,5 @@ def device_of(text: str | None) -> str | None:
         return None
     major, separator, minor = text.replace(",", ":").partition(":")
     if not (separator and major.isdigit() and minor.isdigit()):
-        raise bad("--device", f"{text} is no device; write it as 7:0")
+        raise bad("--device", f"is {text!r}; give MAJ:MIN, such as 7:0")
     return f"{major},{minor}"

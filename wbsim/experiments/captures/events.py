@@ -122,10 +122,10 @@ def header_of(line: str, place: str) -> Header:
     given: dict[str, str] = dict(pairwise(words))
     for key in _NUMBERS:
         if key in given and not re.fullmatch("[0-9]{1,18}", given[key]):
-            raise bad(place, f"{given[key]!r} is no whole number", key)
+            raise bad(place, f"{given[key]!r} is not a whole number; give a complete capture", key)
     device = given.get("device", "").replace(":", ",") or None
     if device is not None and not _DEVICE.match(device):
-        raise bad(place, f"{device!r} is no device; write it as 7,0", "device")
+        raise bad(place, f"{device!r} is not a device; write it as MAJ,MIN, such as 7,0", "device")
     numbers = {key: int(given[key]) if key in given else None for key in _NUMBERS}
     return Header(given.get("kernel"), given.get("scheduler"), **numbers, device=device)
 

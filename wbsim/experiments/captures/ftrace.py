@@ -78,7 +78,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
             form, example = _FIELDS[name]
             place = form.match(fields)
             if place is None or (place[3] is None and place[4] != "0"):
-                raise wrong(number, f"{name} without its fields; {_remedy(fields, example)}")
+                raise wrong(number, f"{name} has no fields; {_remedy(fields, example)}")
             device, rwbs, sector, size = place.groups()
             event = Event(number, int(pid), int(cpu), name, device, rwbs, int(sector or 0), int(size))
             yield event if event.size else without_sectors(event)
@@ -87,7 +87,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
         elif name == UNPLUG:
             count = _UNPLUG.match(fields)
             if count is None:
-                raise wrong(number, f"{name} without its count; {_remedy(fields, '[task] 1')}")
+                raise wrong(number, f"{name} has no count; {_remedy(fields, '[task] 1')}")
             yield Event(number, int(pid), int(cpu), name, size=int(count[1]))
         elif name is None and (lost := _PERF_LOST.match(unnamed)):
             yield Event(number, 0, int(cpu), LOST, size=int(lost[1]))
@@ -96,7 +96,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
 def _remedy(fields: str, example: str) -> str:
     if fields.startswith(_UNPARSED):
         return "trace-cmd could not print them; give the text of /sys/kernel/tracing/trace"
-    return f"expected {example}"
+    return f"expected: {example}"
 
 
 def _other(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:

@@ -11,12 +11,12 @@ _SHOWN: Final = 60
 def quoted(line: str) -> str:
     """Return the first characters of *line* in quotes, with escapes for unprintable characters."""
     text = line.strip()
-    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r} and more"
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r} ..."
 
 
 def refusal(text_format: str, line: str) -> str:
     """Return the error message for *line*, which is not part of a text in *text_format*."""
     return (
-        f"is no line of {text_format}: {quoted(line)}; a capture must be complete:"
+        f"is not a line of {text_format}: {quoted(line)}; a capture must be complete:"
         " give the tool's output without cuts or remarks"
     )

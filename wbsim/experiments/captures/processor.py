@@ -122,7 +122,10 @@ def flusher_time(path: Path) -> FlusherTime:
             _event(workers[int(pid)], name, fields, now, sums)
     requests = sums.events["block_getrq"]
     if not sums.files or not requests:
-        raise bad(str(path), f"no flusher of {recording.device} wrote in it; capture what writes many files")
+        raise bad(
+            str(path),
+            f"has no write by a flusher of {recording.device}; capture a command that writes many files",
+        )
 
     def each(stage: str, count: int) -> float:
         traced = sum(number for name, number in sums.events.items() if _STAGES[name] == stage)
@@ -137,13 +140,17 @@ def _recording(path: Path) -> Recording:
     words = first.lstrip("# ").split()
     said = dict(pairwise(words))
     if missing := [name for name in _NEEDED if name not in said]:
-        raise bad(f"{path}:1", f"does not tell {missing[0]}; record it with wbsim capture --cpu")
+        raise bad(f"{path}:1", f"lacks {missing[0]}; record the capture with wbsim capture --cpu")
     numbers = {name: said[name] for name in ("event_ns", "program_ns")}
     for name, value in numbers.items():
         if not (value.isascii() and value.isdecimal()):
-            raise bad(f"{path}:1", f"{value!r} is no whole number", name)
+            raise bad(
+                f"{path}:1",
+                f"{value!r} is not a whole number; record the capture with wbsim capture --cpu",
+                name,
+            )
     if not second.startswith(_COMMAND):
-        raise bad(f"{path}:2", "does not tell the command; record it with wbsim capture --cpu")
+        raise bad(f"{path}:2", "lacks the command; record the capture with wbsim capture --cpu")
     kernel, device, filesystem, at = (said[name] for name in _NEEDED[:4])
     of_event, of_program = map(int, numbers.values())
     return Recording(

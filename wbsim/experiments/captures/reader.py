@@ -19,8 +19,8 @@ from wbsim.sim.text_files import refuse_irregular
 
 _PACKED: Final[dict[bytes, Callable[..., IO[Any]]]] = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\x00": lzma.open}
 _FOREIGN: Final = {
-    b"\x07\x74\x61\x65": "holds blktrace's binary records; print them with blkparse first",
-    b"\x17\x08\x44tracing": "is a trace.dat; print it with trace-cmd report first",
+    b"\x07\x74\x61\x65": "has the binary records of blktrace; convert them to text with blkparse",
+    b"\x17\x08\x44tracing": "is a trace.dat; convert it to text with trace-cmd report",
 }
 _LOOKED_AT: Final = 200
 """The number of lines that are searched for the first event, which shows the format."""
@@ -39,7 +39,7 @@ def open_capture(path: Path) -> Capture:
             raise bad(str(path), remedy)
     head = list(islice(lines_of(path), _LOOKED_AT))
     if not head:
-        raise bad(f"{path}:1", "is empty; give a capture")
+        raise bad(f"{path}:1", "is empty; give a capture, the text of ftrace or blkparse")
     text_format, parse = _format(path, head)
     header = header_of(head[0][1], f"{path}:1")
     return Capture(path, text_format, header, partial(_events, path, parse))
@@ -51,7 +51,7 @@ def _start_of(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(16)
     except OSError as error:
-        raise bad(str(path), f"cannot be read ({error.strerror}); give a capture") from None
+        raise bad(str(path), f"cannot be read ({error.strerror}); give the path of a capture") from None
 
 
 def _format(path: Path, head: list[tuple[int, str]]) -> tuple[str, Parser]:
@@ -63,10 +63,13 @@ def _format(path: Path, head: list[tuple[int, str]]) -> tuple[str, Parser]:
         if line.strip() and not line.startswith("#"):
             raise bad(
                 f"{path}:{number}",
-                f"is neither ftrace's text nor blkparse's default format: {quoted(line)};"
-                " give the tool's output from its first line on, of blkparse without -f and -F",
+                f"is neither a line of ftrace nor of blkparse's default format: {quoted(line)};"
+                " give the output from its first line on, and use blkparse without -f and -F",
             )
-    raise bad(f"{path}:{head[-1][0]}", "no event up to here; give a capture of the block events")
+    raise bad(
+        f"{path}:{head[-1][0]}",
+        f"has no event in the first {len(head)} lines; give a capture of the block events",
+    )
 
 
 def _events(path: Path, parse: Parser) -> Iterator[Event]:
@@ -91,9 +94,12 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
         with opener(path, "rt", encoding="utf-8", errors="surrogateescape", newline="\n") as text:
             for number, line in enumerate(iter(partial(text.readline, _LONGEST), ""), 1):
                 if len(line) == _LONGEST:
-                    raise bad(f"{path}:{number}", f"has {_LONGEST} characters and more; give a capture")
+                    raise bad(
+                        f"{path}:{number}",
+                        f"has {_LONGEST} characters or more; give the text of ftrace or blkparse",
+                    )
                 yield number, line
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise bad(
-            f"{path}:{number + 1}", f"the packed text breaks off ({error}); copy the file again"
+            f"{path}:{number + 1}", f"the compressed text is damaged ({error}); copy the file again"
         ) from None

@@ -86,9 +86,9 @@ def record(
         BadInput: not root, no tracefs, no such command, no bio at all, or *out* cannot be written.
     """
     if os.geteuid() != 0:
-        raise bad("capture", "needs root, to use tracefs; run it with sudo")
+        raise bad("capture", "needs root to use tracefs; run the command with sudo")
     if shutil.which(command[0]) is None:
-        raise bad("capture", f"there is no command {command[0]}")
+        raise bad("capture", f"{command[0]} is not an executable command; give a command after --")
     if device is not None:
         queue_of(device)
     recorded: list[Recorded] = []
@@ -170,7 +170,7 @@ def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) ->
     if "block/block_bio_queue" in missing:
         raise bad(str(root / "events"), "has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE")
     if SWITCHES in missing:
-        raise bad(str(root / "events"), "has no sched_switch; leave --cpu out")
+        raise bad(str(root / "events"), "has no event sched_switch; leave --cpu out")
     instance = root / "instances" / f"wbsim-{os.getpid()}"
     made = False
     try:
@@ -238,7 +238,10 @@ def counted(trace: Path) -> tuple[Counter[str], int]:
             elif found := LOST_LINE.match(line):
                 lost += int(found[2] or 0)
     if not bios:
-        raise bad("capture", "the command and the sync after it made no bio; capture something that writes")
+        raise bad(
+            "capture",
+            "the command and the sync after it submitted no bio; give a command that writes to a disk",
+        )
     return bios, lost
 
 
@@ -264,4 +267,4 @@ def queue_of(device: str) -> Path:
     for path in (place, place.resolve().parent):
         if (path / "queue").is_dir():
             return path / "queue"
-    raise bad("--device", f"there is no queue of a device {device}; name a disk that /sys/dev/block has")
+    raise bad("--device", f"{device} has no queue in /sys/dev/block; give the MAJ:MIN of a disk")

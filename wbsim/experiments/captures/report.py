@@ -78,7 +78,7 @@ def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapp
     if eras:
         lines += [
             "",
-            "What each era's plugs would have issued, given the same bios:",
+            "Requests that the plugs of each era would issue for the same bios:",
             "",
             _era_table(conditions, eras),
         ]
@@ -88,27 +88,30 @@ def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapp
 def _open_points(verdict: Verdict) -> Sequence[tuple[int, str]]:
     after_loss = verdict.unjudged - verdict.inside_plug - verdict.request_unseen
     return (
-        (verdict.events_lost, "events were lost; decisions are judged again from each task's next plug on"),
-        (verdict.uncounted_losses, "more losses are marked; the recorder did not count the events"),
-        (after_loss, "decisions are not judged: the plug or the queue is unknown after lost events"),
+        (verdict.events_lost, "events were lost; for each task the comparison continues at its next plug"),
+        (verdict.uncounted_losses, "more losses are marked without a number of events"),
+        (after_loss, "decisions are not compared: after lost events the plug or the queue is unknown"),
         (
             verdict.inside_plug,
-            "decisions are not judged: the capture begins inside a plug, or shows only a part of one",
+            "decisions are not compared: the capture begins inside a plug or shows only a part of one",
         ),
         (
             verdict.request_unseen,
-            "decisions are not judged: the capture does not show the request from its beginning",
+            "decisions are not compared: the capture does not show the beginning of the request",
         ),
         (
             verdict.without_sectors,
-            "events are passed over: their requests have no sectors (packets, flushes)",
+            "events are skipped: their requests have no sectors (packets, flushes)",
         ),
-        (verdict.full_flush_unknown, "flushes may as well be a sleep; they are not judged"),
+        (verdict.full_flush_unknown, "flushes are not compared: each may also be a flush before a sleep"),
         (
             verdict.by_segments,
-            "merges show that a bio has fewer segments than pages, which the capture does not say",
+            "merges show that a bio has fewer segments than pages; the capture does not record segments",
         ),
-        (verdict.in_dispatch, "bios came for a request that was in dispatch, as its issue right after shows"),
+        (
+            verdict.in_dispatch,
+            "bios arrived for a request in dispatch, as its issue directly after them shows",
+        ),
     )
 
 
@@ -116,7 +119,7 @@ def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
     used = sorted({_class_of(length) for issued in eras.values() for length in issued.lengths})
     rows = []
     for name, issued in eras.items():
-        mark = {conditions.era: " = this capture's", conditions.asked: " <- asked"}.get(name, "")
+        mark = {conditions.era: " = this capture's", conditions.asked: " <- --kernel"}.get(name, "")
         histogram = Counter({_class_of(length): 0 for length in issued.lengths})
         for length, count in issued.lengths.items():
             histogram[_class_of(length)] += count
