@@ -29,7 +29,7 @@ def test_worker_with_another_model_refuses_the_job() -> None:
     found = cluster._attempt(job, "another")
     assert isinstance(found, Failure)
     assert (found.kind, found.again) == ("input", False)
-    assert "not another); install the same wbsim there" in found.message
+    assert "not another; install the same wbsim on it" in found.message
     assert not isinstance(cluster._attempt(job, model_version()), Failure)
 
 

@@ -191,7 +191,7 @@ def test_status_counts_done_failed_and_missing_runs(
     assert [line.split() for line in told[3:6]] == [
         ["a", "1", "0", "1"], ["b", "0", "1", "1"], ["all", "1", "1", "2"],
     ]  # fmt: skip
-    assert told[6:] == ["failed: b: poison", "1 runs of earlier plans are kept there, too"]
+    assert told[6:] == ["failed: b: poison", "the directory also has 1 runs of earlier plans"]
     assert main(["status", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == status.counts
     plan = json.loads((tmp_path / "plan.json").read_text())
@@ -362,7 +362,7 @@ def test_damaged_file_is_named_in_one_short_line(
     with pytest.raises(BadInput) as refused:
         store.find(job())
     assert str(refused.value).startswith(f"{run}/{name}: is a damaged result ({told}")
-    assert str(refused.value).endswith(f"); remove {run} and run it again")
+    assert str(refused.value).endswith(f"); delete {run} and run the command again")
     assert len(str(refused.value)) < 600
 
 

@@ -50,9 +50,7 @@ class Cluster:
 def _attempt(job: Job, version: str) -> Outcome | Failure:
     """Run *job* on a worker; a worker with other sources than *version* would give other results."""
     if model_version() != version:
-        message = (
-            f"a worker has another model ({model_version()}, not {version}); install the same wbsim there"
-        )
+        message = f"a worker has the model {model_version()}, not {version}; install the same wbsim on it"
         return Failure("input", message)
     return attempt(job)
 
@@ -76,4 +74,6 @@ def _client(address: str) -> tuple[Any, Any]:
         connect: Any = Client
         return connect(address, timeout="5s"), as_completed
     except (OSError, TimeoutError, ValueError) as error:
-        raise bad("--cluster", f"nobody answers at {address} ({error}); give a scheduler's address") from None
+        raise bad(
+            "--cluster", f"{address} does not answer ({error}); give the address of a dask scheduler"
+        ) from None

@@ -76,7 +76,7 @@ def read_plan(directory: Path) -> Plan:
                 raise ValueError(f"{run} is at no point of its axes")
         return plan
     except (OSError, ValueError) as error:
-        why = f"no {PLAN} in it" if isinstance(error, OSError) else f"{PLAN} is damaged"
+        why = f"{PLAN} is missing" if isinstance(error, OSError) else f"{PLAN} is damaged"
         raise bad(
-            str(directory), f"holds no result ({why}); make one with wbsim run CONFIG.toml --out DIR"
+            str(directory), f"has no results ({why}); make some with wbsim run CONFIG.toml --out DIR"
         ) from None

@@ -15,7 +15,7 @@ _LONG_S: Final = 60
 _SURE_S: Final = 10
 Reporting = Literal["nothing", "long", "always"]
 """``always``: a line that is rewritten; ``long``: once, after ten seconds, if more than a minute is left."""
-SHORTER: Final = "sooner with less to do: fewer files or bytes, --quick, --replications 1, fewer points"
+SHORTER: Final = "for a shorter run use fewer files or bytes, --quick, --replications 1 or fewer points"
 
 
 class Progress(NamedTuple):

@@ -52,7 +52,7 @@ def read_results(directory: Path) -> Results:
         for run, place in zip(runs, directories, strict=True)
     ]  # fmt: skip
     if not outcomes:
-        raise bad(str(directory), "holds no run that has ended; go on with the command that began it")
+        raise bad(str(directory), "has no finished run; repeat the command that began the runs")
     return Results(plan.title, tuple(plan.axes), outcomes, directories)
 
 

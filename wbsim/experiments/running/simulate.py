@@ -126,9 +126,13 @@ def _run(machine: Machine, case: Case) -> None:
     try:
         machine.run()
     except GiveUp as error:
-        raise bad(f"variant {case.label}", f"{error}; raise give_up, or look for a stall") from None
+        raise bad(
+            f"variant {case.label}", f"{error}; raise give_up, or find the cause of the stall"
+        ) from None
     except Standstill as error:
-        raise bad(f"variant {case.label}", f"{error}; look for a time or a size of 0") from None
+        raise bad(
+            f"variant {case.label}", f"{error}; check the configuration for a time or a size of 0"
+        ) from None
     except NoSpace as error:
         raise bad(f"variant {case.label}", str(error)) from None
     except LawBroken as error:

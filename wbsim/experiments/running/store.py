@@ -242,7 +242,7 @@ def read_run(directory: Path) -> Outcome:
     with _undamaged(directory, "summary.json"):
         kept = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
         if not kept["wall_time"] > 0:
-            raise ValueError("a run without a wall time")
+            raise ValueError("the run has no wall time")
         _refuse_other_version(directory, kept)
     with _undamaged(directory, "run.json"):
         run = _document(text_of(directory / "run.json"))
@@ -273,7 +273,9 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> Non
     with suppress(OSError, ValueError, LookupError, TypeError):
         made_by = _document(text_of(directory / "run.json"))["model"]
     if lacking is not None and made_by != model_version():
-        message = f"is of another version of wbsim ({lacking} is missing); run its configuration again"
+        message = (
+            f"was written by another version of wbsim ({lacking} is missing); run its configuration again"
+        )
         raise bad(str(directory / "summary.json"), message)
 
 
@@ -314,7 +316,9 @@ def _undamaged(directory: Path, name: str) -> Iterator[None]:
         name = {"levels": "levels.parquet", "samples": "iterations.parquet"}.get(str(first["loc"][0]), name)
         message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     short = " ".join(message.split())[:_SHORT]
-    raise bad(str(directory / name), f"is a damaged result ({short}); remove {directory} and run it again")
+    raise bad(
+        str(directory / name), f"is a damaged result ({short}); delete {directory} and run the command again"
+    )
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -326,12 +330,12 @@ def _document(text: str) -> dict[str, Any]:
 
     def number(digits: str) -> float:
         if not isfinite(found := float(digits)):
-            raise ValueError(f"{digits} is no number")
+            raise ValueError(f"{digits} is not a number")
         return found
 
     def whole(digits: str) -> int:
         if len(digits) > _MOST_DIGITS:
-            raise ValueError(f"{digits[:_MOST_DIGITS]}... is no number")
+            raise ValueError(f"{digits[:_MOST_DIGITS]}... is not a number")
         return int(digits)
 
     found: dict[str, object] = json.loads(text, parse_constant=number, parse_float=number, parse_int=whole)
@@ -385,4 +389,4 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise bad(str(path), f"{error.strerror}; give a directory that can be written with --out") from None
+        raise bad(str(path), f"{error.strerror}; give a writable directory with --out") from None
