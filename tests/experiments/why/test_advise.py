@@ -165,7 +165,7 @@ def test_contexts_of_a_sweep_are_replaced_by_the_numbers_tried(config: Path, loo
         advise(config, overrides, "hashed", True, How())
         (program,) = looked_at.jobs[0].case.scenario.programs.values()
         assert program.workload.total_bytes == 8 * mib * MIB
-    with pytest.raises(BadInput, match=r"--quick: one names no smaller run; give it quick = \[...\] in "):
+    with pytest.raises(BadInput, match=r"--quick: one has no smaller run; add quick = \[...\] to "):
         advise(config, [], "one", True, How())
 
 

@@ -99,7 +99,7 @@ def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     low, high = found.interval
     assert 10 < low < 11.5 < 18.5 < high < 20
     text = found.text()
-    assert text.splitlines()[0] == "How far our guesses move wall_time of base"
+    assert text.splitlines()[0] == "Effect of the assumed numbers on wall_time of base"
     assert f"of which {len(rest)} move it by less than 1 %" in text
     json.dumps(found.document())
     panel = tornado(found).axes[0]
@@ -219,12 +219,12 @@ def test_sensitivity_command_prints_a_table_and_draws_a_picture(
     ]
     assert main(words) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("How far our guesses move wall_time of base")
+    assert told.out.startswith("Effect of the assumed numbers on wall_time of base")
     assert (tmp_path / "out" / "tornado.png").read_bytes().startswith(b"\x89PNG")
     for more, why in (
         (["--sobol", "12"], "--sobol: 12 is no power of two"),
         (["--figure", "x"], "--figure: there is no x; use one of"),
-        (["--quick"], "--quick: base names no smaller run"),
+        (["--quick"], "--quick: base has no smaller run"),
         (["--trajectories", "1"], "--trajectories: one says nothing"),
     ):
         assert main(["sensitivity", str(config), *more]) == 2

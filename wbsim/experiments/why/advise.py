@@ -115,7 +115,7 @@ def _most(case: Case) -> int:
     if groups == 1:
         raise bad(
             "kernel.flusher",
-            "all inodes are of one allocation group, and so of one context;"
+            "all inodes are in one allocation group and thus in one context;"
             ' give { kind = "parallel", by = "hash" }',
         )
     return groups

@@ -77,7 +77,8 @@ def result_of(results: Results) -> Result:
     places: Sequence[object] = results.directories or [results.title] * len(results.outcomes)
     for outcome, place in zip(results.outcomes, places, strict=True):
         if not (outcome.uses and any(ns for life in outcome.lives.values() for ns in life.values())):
-            raise bad(str(place), "holds a damaged result (nobody lived in it); remove it and run it again")
+            what = "is a damaged result: it has no times of threads; delete it and run the command again"
+            raise bad(str(place), what)
     runs = [run_of(outcome) for outcome in results.outcomes if outcome.replication == 0]
     return Result(results.title, results.axes, runs)
 

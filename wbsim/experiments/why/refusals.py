@@ -45,9 +45,8 @@ class Refusal(NamedTuple):
     def text(self) -> str:
         """Return the reason in one line: the count, the message, and the values of each cause."""
         causes = " and ".join(f"{path} = {_listed([of[path] for of in self.points])}" for path in self.causes)
-        return (
-            f"{len(self.points)}: {self.reason}; {f'with {causes}' if causes else 'no single number decides'}"
-        )
+        cause = f"with {causes}" if causes else "no single number is the cause"
+        return f"{len(self.points)}: {self.reason}; {cause}"
 
 
 def refusals_of(

@@ -129,11 +129,10 @@ class Sensitivity:
         answer = f"{self.figure} is {figure_text(self.value)} {unit}"
         if self.interval is not None:
             low, high = self.interval
-            answer += (
-                f"; within our guesses, {figure_text(low)} .. {figure_text(high)} (95 % of Sobol's runs)"
-            )
+            interval = f"{figure_text(low)} .. {figure_text(high)}"
+            answer += f"; within the assumed ranges, {interval} (95 % of Sobol's runs)"
         quiet = sum(of.mu_star < 0.01 * abs(self.value) for of in self.effects)
-        counts = f"{len(self.effects)} assumed numbers, of which {quiet} move it by less than 1 %;"
+        counts = f"{len(self.effects)} assumed numbers, of which {quiet} change it by less than 1 %;"
         counts += f" {self.runs} runs"
         if self.refused:
             counts += f", {self.refused} of them refused"
@@ -253,27 +252,33 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
             cannot be written.
     """
     if figure not in FIGURES:
-        raise bad("--figure", f"there is no {figure}; use one of {', '.join(FIGURES)}")
+        raise bad("--figure", f"is {figure!r}; use one of {', '.join(FIGURES)}")
     if trajectories < 2:
-        raise bad("--trajectories", "one says nothing of what effects depend on; give two at least")
+        raise bad(
+            "--trajectories",
+            f"is {trajectories}; give at least 2, because one trajectory cannot show interactions",
+        )
     guesses = guesses_of(case.scenario)
     if not guesses:
-        raise bad("sensitivity", "no number of it is assumed within a range; there is nothing to vary")
+        raise bad(
+            "sensitivity",
+            "the case has no assumed number with a range; state one, as { assumed = 5, low = 1, high = 9 }",
+        )
     if (many := trajectories * (len(guesses) + 1) + sobol * (most + 2)) > MOST_RUNS:
         raise bad(
             "--trajectories",
-            f"make {many} runs; ask for fewer, or a smaller --sobol: {MOST_RUNS} are the most",
+            f"results in {many} runs; give fewer, or a smaller --sobol, for at most {MOST_RUNS} runs",
         )
     study = _Study(case, figure, how, guesses)
     value = study.value()
     if value != value:
-        raise bad("--figure", f"the run has no {figure}; give a figure that `wbsim run` prints for it")
+        raise bad("--figure", f"the case has no {figure}; give a figure that `wbsim run` prints for it")
     effects = _morris(study, guesses, trajectories)
     effects = [*_ends(study, effects[:TORNADO]), *effects[TORNADO:]]
     interval = None
     if sobol:
         effects, interval = sobol_effects(study, effects, min(most, len(effects)), sobol)
-    title = f"How far our guesses move {figure} of {case.label}"
+    title = f"Effect of the assumed numbers on {figure} of {case.label}"
     counts = study.asked, len(study.refused)
     return Sensitivity(title, figure, value, effects, interval, *counts, study.refusals())
 
@@ -300,7 +305,7 @@ def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[
             effect = float((figures[place + 1] - figures[place]) / step)
             found[moved[0]] += [effect] if effect == effect else []
     if not any(found):
-        raise bad("sensitivity", "the model refuses one of each two runs side by side; narrow the ranges")
+        raise bad("sensitivity", "the model refuses a run of every pair that is compared; narrow the ranges")
     effects = [
         Effect(guess, fmean(map(abs, of)) if of else 0.0, stdev(of) if len(of) > 1 else 0.0)
         for guess, of in zip(guesses, found, strict=True)
@@ -329,7 +334,7 @@ def sobol_effects(
     figures = study.figures(sampling.sample(problem, samples, calc_second_order=False, seed=0), few)
     if np.isnan(figures).all():
         raise bad(
-            "--sobol", "the model refuses every one of Sobol's runs; narrow the ranges, or give --sobol 0"
+            "--sobol", "the model refuses all runs of Sobol's method; narrow the ranges, or give --sobol 0"
         )
     filled = np.where(np.isnan(figures), np.nanmean(figures), figures)
     if np.ptp(filled):
