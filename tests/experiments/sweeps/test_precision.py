@@ -83,5 +83,5 @@ def test_swept_key_with_the_name_of_a_column_is_refused() -> None:
     """The dataset would lose one of the two columns.  The error comes before anything runs."""
     points = "[sweep]\nname = 'seed'\npoints = [{ value = 1 }]\n"
     experiment = parse(loop_config(COMMAND, dirty_mib=2) + points, "x.toml")
-    with pytest.raises(BadInput, match=r"seed: is the name of a column of the dataset; call it otherwise"):
+    with pytest.raises(BadInput, match=r"seed: is reserved for a column of the dataset; choose another name"):
         run_experiment(experiment, How(seed=1))

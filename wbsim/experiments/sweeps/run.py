@@ -58,7 +58,7 @@ def precision_of(text: str) -> Precision:
     except ValueError:
         percent = 0.0
     if not equals or not 0 < percent < 100 or not share.strip().endswith("%"):
-        raise bad("--until-ci", f"{text} does not say how precise; write {name}=2%")
+        raise bad("--until-ci", f"{text} has no share above 0 and below 100 %; write {name}=2%")
     return Precision(name, percent / 100)
 
 
@@ -76,10 +76,13 @@ def run_experiment(
     """
     taken = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values(), *FIGURES)]
     if taken:
-        raise bad("sweep", "is the name of a column of the dataset; call it otherwise", taken[0])
+        raise bad("sweep", "is reserved for a column of the dataset; choose another name", taken[0])
     at_first = replications or experiment.replications
     if (many := at_first * len(experiment.cases)) > MOST_RUNS:
-        raise bad("replications", f"they make {many} runs; ask for fewer: {MOST_RUNS} are the most")
+        raise bad(
+            "replications",
+            f"{at_first} of each case are {many} runs; give fewer, for at most {MOST_RUNS} runs",
+        )
     runs = Runs(how, experiment.title, experiment.axes)
     counts = [max(at_first, FEWEST) if precision is not None else at_first] * len(experiment.cases)
     while True:

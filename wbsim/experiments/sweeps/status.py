@@ -51,11 +51,11 @@ class Status(NamedTuple):
         shown = list(self.failures.items())[:_MOST_SHOWN]
         lines += [f"failed: {label}: {message.splitlines()[0]}" for label, message in shown]
         if len(self.failures) > len(shown):
-            lines.append(f"and {len(self.failures) - len(shown)} more")
+            lines.append(f"and {len(self.failures) - len(shown)} more failed runs")
         if self.others:
-            lines.append(f"{self.others} runs of earlier plans are kept there, too")
+            lines.append(f"the directory also has {self.others} runs of earlier plans")
         if self.other_model:
-            lines.append("made by another version of the model: the same command runs all of it again")
+            lines.append("another version of the model made these runs: the same command repeats all of them")
         return "\n".join(lines)
 
 
