@@ -155,7 +155,7 @@ def test_release_comes_from_the_file_that_has_it(files: dict[str, str], first: s
     """
     found = lines(dump(tmp_path, CPUS, MEMORY, files))
     assert found[0] == first
-    assert ("# No release is known: neither proc/sys/kernel/osrelease nor proc/version has it" in found) == (
+    assert ("# The release is unknown: proc/sys/kernel/osrelease and proc/version lack it" in found) == (
         not files
     )
     not_modelled = "# Linux 9.1 is not modelled; kernel.like takes releases from 2.6.29 to 6.18"
@@ -169,7 +169,7 @@ def test_periods_other_than_the_defaults_are_keys(tmp_path: Path) -> None:
     assert "writeback" not in lines(root)[0]
     dump(tmp_path, {f"{vm}expire_centisecs": "1500", f"{vm}writeback_centisecs": "0"})
     assert 'kernel.writeback.expire = "15000 ms"' in lines(root)[0]
-    note = "# vm.dirty_writeback_centisecs is 0; that no periodic writeback begins is not modelled"
+    note = "# vm.dirty_writeback_centisecs is 0, which turns periodic writeback off; this is not modelled"
     assert note in lines(root)
 
 
@@ -226,7 +226,7 @@ def test_disks_come_from_partitions_without_sys_block(tmp_path: Path) -> None:
     assert [line for line in found if line.startswith("[")] == [
         "[disks.sda]  # 1000 GB", "[disks.nvme0n1]  # 960 GB",
     ]  # fmt: skip
-    assert "# sys/devices/system is not there, so one node is assumed" in found
+    assert "# sys/devices/system is missing, so one node is assumed" in found
     (tmp_path / "box.toml").write_text("\n".join(found))
     config = tmp_path / "x.toml"
     config.write_text(
@@ -247,10 +247,10 @@ EMPTY: Final = {"sys/block/sdb/queue/rotational": "1\n", "sys/block/sdb/size": "
 def test_dump_without_disks_states_what_to_write(block: dict[str, str], tmp_path: Path) -> None:
     """Processors, memory and dirty limits are described, too."""
     found = lines(dump(tmp_path, CPUS, MEMORY, RELEASE, block))
-    why = "has loop, ram, dm, md and empty devices only" if block else "is not there"
-    assert f"# No disk is known, so those of desk-vm stand: sys/block {why}." in found
+    why = "has only loop, ram, dm, md and empty devices" if block else "is missing"
+    assert f"# No disk is known, so the disks of desk-vm are used: sys/block {why}." in found
     assert "processors.count = 2" in found
-    assert "# vm.dirty_* is not there, so the kernel's defaults count" in found
+    assert "# vm.dirty_* is missing, so the kernel's defaults are used" in found
 
 
 def test_a_disk_of_unknown_size_is_described(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_processors_and_memory_come_from_sys_without_proc(tmp_path: Path) -> Non
     [
         (
             MEMORY,
-            "# No file says how many processors there are: proc/cpuinfo or sys/devices/system/cpu/online",
+            "# The number of processors is unknown: proc/cpuinfo and sys/devices/system/cpu/online lack it",
         ),
-        (CPUS, "# No file says how much memory there is: proc/meminfo"),
+        (CPUS, "# The size of the memory is unknown: proc/meminfo lacks it"),
     ],
 )
 def test_missing_file_is_noted_in_a_line(files: dict[str, str], told: str, tmp_path: Path) -> None:

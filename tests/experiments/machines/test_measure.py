@@ -121,25 +121,25 @@ def test_measure_refuses_what_it_cannot_do(
         assert main(["describe-machine", "--measure", *arguments]) == 2
         return capsys.readouterr().err
 
-    assert "--measure: measures this machine, which /tmp is not; leave it out" in said("/tmp")
+    assert "--measure: measures this machine, not /tmp; leave one of them out" in said("/tmp")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "describe-machine --measure: needs root, to mount loop devices; run it with sudo" in said()
+    assert "describe-machine --measure: needs root to mount loop devices; run the command with sudo" in said()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "which", lambda name: None)
-        assert "there is neither mkfs.xfs nor mkfs.ext4; install xfsprogs or e2fsprogs" in said()
+        assert "mkfs.xfs and mkfs.ext4 are missing; install xfsprogs or e2fsprogs" in said()
     monkeypatch.setattr(shutil, "which", lambda name: name)
     with monkeypatch.context() as patched:
         patched.setattr(measure, "available_bytes", lambda: 255 << 20)
-        assert "less than 256 MiB of memory are available; free some" in said()
+        assert "MiB of memory are available; free some, to have 256 MiB" in said()
     monkeypatch.setattr(os, "sysconf", lambda name: 65_536)
-    assert "pages have 65536 B here; only 4 KiB are modelled" in said()
+    assert "pages have 65536 B on this machine; wbsim models only pages of 4 KiB" in said()
 
 
 def test_filesystem_without_measurement_is_named() -> None:
     """The lines state that XFS has the desk's costs and that ext4's blocks are in the time of its pages."""
     lines = cost_lines(measured(ext4=times(3_500, 1_000, 3_500 + 255 * 800, 20_000)))
-    assert "#   xfs: the desk's, because there is no mkfs.xfs here (xfsprogs)" in lines
+    assert "#   xfs: the desk's, because mkfs.xfs is missing (xfsprogs)" in lines
     (block,) = (line for line in lines if "block_ns" in line)
     assert '"0 ns"' in block
     assert block.endswith('in the time of a page" }')

@@ -74,7 +74,7 @@ class Scales(NamedTuple):
         rows = [
             f"# Linux {of.kernel}, {of.filesystem} on {of.device}: {found.files} files of"
             f" {found.pages / found.files:.1f} pages, {found.requests} requests;"
-            f" tracing's own {of.event_ns} ns an event are taken off",
+            f" {of.event_ns} ns of tracing are subtracted for each event",
             f"# the flusher: {found.file_ns / 1e3:.2f} us a file (desk {self.desk_file_ns / 1e3:.2f}),"
             f" {found.request_ns / 1e3:.2f} us a request (desk {self.desk_request_ns / 1e3:.2f})",
         ]
@@ -97,11 +97,13 @@ def scales_of(capture: Path) -> Scales:
     paths: Any = MACHINES[DESK].processors.paths
     kind, pages = found.recording.filesystem, found.pages / found.files
     if kind not in paths.filesystems:
-        raise bad(f"{capture}:1", f"is of {kind}; capture on one of {', '.join(sorted(paths.filesystems))}")
+        raise bad(
+            f"{capture}:1", f"was made on {kind}; capture on one of {', '.join(sorted(paths.filesystems))}"
+        )
     if pages > _SMALL:
         raise bad(
             str(capture),
-            f"its files have {pages:.0f} pages each; capture small ones: fs_mark -S0 -n 20000 -s 4096 -d DIR",
+            f"has files of {pages:.0f} pages; capture small files: fs_mark -S0 -n 20000 -s 4096 -d DIR",
         )
     flusher, lists = paths.filesystems[kind].flusher, paths.writeback
     log_ns = flusher.log.commit_ns if hasattr(flusher, "log") else 0

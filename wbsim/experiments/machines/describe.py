@@ -62,17 +62,17 @@ def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
     dump = Dump(root)
     lines = [
         *_kernel(dump),
-        f'like = "{BASE}"  # what its paths take, as measured there; no machine says that of itself',
+        f'like = "{BASE}"  # costs of code paths, measured on that machine: /proc and /sys lack them',
         *costs,
         *_processors(dump),
         *_memory(dump),
     ]
     disks = list(_disks(dump))
     if not disks:
-        why = "has loop, ram, dm, md and empty devices only" if dump.has("sys/block") else "is not there"
+        why = "has only loop, ram, dm, md and empty devices" if dump.has("sys/block") else "is missing"
         lines += [
             "",
-            f"# No disk is known, so those of {BASE} stand: sys/block {why}.",
+            f"# No disk is known, so the disks of {BASE} are used: sys/block {why}.",
             '# Write each disk, such as disks.sda = { like = "sata-disk" }; wbsim list disks has the names.',
         ]
     for disk in disks:
@@ -100,16 +100,16 @@ def _kernel(dump: Dump) -> Iterator[str]:
                 f"# Linux {series[0]} is not modelled; kernel.like takes releases from {FIRST} to {LAST}"
             )
     else:
-        notes.append("# No release is known: neither proc/sys/kernel/osrelease nor proc/version has it")
+        notes.append("# The release is unknown: proc/sys/kernel/osrelease and proc/version lack it")
     dirty = _dirty(dump)
     if dirty:
         keys.append(f"kernel.dirty = {{ {', '.join(dirty)} }}")
     else:
-        notes.append("# vm.dirty_* is not there, so the kernel's defaults count")
+        notes.append("# vm.dirty_* is missing, so the kernel's defaults are used")
     for name, (key, default) in _PERIODS.items():
         value = dump.setting(f"vm.{name}")
         if value == 0 and key.endswith("interval"):
-            notes.append(f"# vm.{name} is 0; that no periodic writeback begins is not modelled")
+            notes.append(f"# vm.{name} is 0, which turns periodic writeback off; this is not modelled")
         elif value not in (None, default):
             keys.append(f'{key} = "{10 * value} ms"')
     found = ", ".join(keys) or "nothing"
@@ -138,10 +138,10 @@ def _processors(dump: Dump) -> Iterator[str]:
     if count:
         yield f"processors.count = {count}"
     else:
-        yield "# No file says how many processors there are: proc/cpuinfo or sys/devices/system/cpu/online"
+        yield "# The number of processors is unknown: proc/cpuinfo and sys/devices/system/cpu/online lack it"
     nodes = len(list((dump.root / "sys/devices/system/node").glob("node[0-9]*")))
     if not nodes and not dump.has("sys/devices/system"):
-        yield "# sys/devices/system is not there, so one node is assumed"
+        yield "# sys/devices/system is missing, so one node is assumed"
     yield f"processors.nodes = {max(1, nodes)}"
 
 
@@ -166,7 +166,7 @@ def _memory(dump: Dump) -> Iterator[str]:
     if kib:
         yield f'memory.memory = "{kib} KiB"'
     else:
-        yield "# No file says how much memory there is: proc/meminfo"
+        yield "# The size of the memory is unknown: proc/meminfo lacks it"
 
 
 def _disks(dump: Dump) -> Iterator[Disk]:
@@ -176,7 +176,7 @@ def _disks(dump: Dump) -> Iterator[Disk]:
     if folder is None:
         for name in sizes:
             if _WHOLE_DISK.fullmatch(name):
-                why = "assumed: sys/block is not there, so its queue is this drive's"
+                why = "assumed: sys/block is missing, so the queue is that of this drive"
                 yield Disk(name, _drive(name), why, sizes[name], {})
         return
     for path in sorted((dump.root / folder).glob("*")):
@@ -199,10 +199,10 @@ def _drive(name: str) -> str:
 def _like(name: str, rotates: bool) -> tuple[str, str]:
     """Return the drive of the catalogue that stands for the disk *name*, and the reason."""
     if name.startswith(("vd", "xvd")):
-        says = ", which says that it rotates whatever lies beneath" if rotates else ""
-        return "virtio-ssd", f"assumed: a virtual disk{says}; the kernel does not know how fast it is"
+        says = ", for which rotational is 1 whatever the host uses" if rotates else ""
+        return "virtio-ssd", f"assumed: a virtual disk{says}; the kernel does not know its speed"
     like = "sata-disk" if rotates else _drive(name)
-    return like, "assumed: the kernel does not know how fast it is"
+    return like, "assumed: the kernel does not know its speed"
 
 
 def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:

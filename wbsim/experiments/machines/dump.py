@@ -20,7 +20,7 @@ _LEVELS: Final = 5
 """The number of folder levels that are searched for a dump, from the given folder down."""
 _MOST_FOLDERS: Final = 10_000
 """The search ends at a level with more folders."""
-_TELLS: Final = ("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu", "sys/devices/system/node")
+_IDENTIFYING: Final = ("proc/cpuinfo", "proc/meminfo", "sys/devices/system/cpu", "sys/devices/system/node")
 """Files and folders that identify a dump; each dump has at least one."""
 _PARTITION: Final = re.compile(r"^\s*[0-9]+\s+[0-9]+\s+([0-9]{1,15})\s+(\S{1,100})$", re.MULTILINE)
 
@@ -71,7 +71,7 @@ class Dump:
             message = f"cannot be read ({error.strerror}); make it readable, or give a copy of /proc and /sys"
             raise bad(str(path), message) from None
         except UnicodeDecodeError:
-            raise bad(str(path), "is no text; give / or a copy of a machine's /proc and /sys") from None
+            raise bad(str(path), "is not a text; give / or a copy of a machine's /proc and /sys") from None
 
     def whole(self, name: str) -> int | None:
         """Return the number in the file *name*, or None if there is no such file.
@@ -89,7 +89,7 @@ class Dump:
             BadInput: the text is not a whole number.
         """
         if not re.fullmatch("[0-9]{1,15}", said):
-            raise bad(str(self.root / name), f"says {said[:60]!r}; a whole number was expected")
+            raise bad(str(self.root / name), f"is {said[:60]!r}; a whole number was expected")
         return int(said)
 
     def one_of(self, name: str, *known: str) -> str:
@@ -100,7 +100,7 @@ class Dump:
         """
         said = self.said(name)
         if said and said not in known:
-            raise bad(str(self.root / name), f"says {said[:60]!r}; one of {', '.join(known)} was expected")
+            raise bad(str(self.root / name), f"is {said[:60]!r}; one of {', '.join(known)} was expected")
         return said
 
     def setting(self, name: str) -> int | None:
@@ -152,22 +152,22 @@ def _folder_of(given: Path) -> Path:
     """
     layer = [given]
     for _ in range(_LEVELS):
-        found = [folder for folder in layer if _tells(folder)]
+        found = [folder for folder in layer if _is_dump(folder)]
         if len(found) > 1:
             names = listed([str(folder) for folder in found])
-            raise bad(str(given), f"holds more than one machine; give one of them: {names}")
+            raise bad(str(given), f"has several machines; give one of them: {names}")
         if found:
             return found[0]
         if len(layer) > _MOST_FOLDERS:
             break
         layer = sorted(below for folder in layer for below in _folders_in(folder))
-    raise bad(str(given), "does not say its processors and memory; give / or a copy of its /proc and /sys")
+    raise bad(str(given), "lacks the processors and the memory; give / or a copy of /proc and /sys")
 
 
-def _tells(folder: Path) -> bool:
+def _is_dump(folder: Path) -> bool:
     """Return whether *folder* has one of the files that identify a dump."""
     try:
-        return any((folder / name).exists() for name in _TELLS)
+        return any((folder / name).exists() for name in _IDENTIFYING)
     except OSError:
         return False
 

@@ -108,17 +108,20 @@ def measure() -> Measurement:
         BadInput: the user is not root, mkfs or memory is missing, or a loop device cannot be mounted.
     """
     if os.geteuid() != 0:
-        raise bad(PLACE, "needs root, to mount loop devices; run it with sudo")
+        raise bad(PLACE, "needs root to mount loop devices; run the command with sudo")
     kinds = [kind for kind in KINDS if shutil.which(f"mkfs.{kind}")]
     if not kinds:
-        raise bad(
-            PLACE, f"there is neither mkfs.xfs nor mkfs.ext4; install {' or '.join(_PACKAGES.values())}"
-        )
-    size = min(_MOST_BYTES, available_bytes() // 16 // MIB * MIB)
+        raise bad(PLACE, f"mkfs.xfs and mkfs.ext4 are missing; install {' or '.join(_PACKAGES.values())}")
+    available = available_bytes()
+    size = min(_MOST_BYTES, available // 16 // MIB * MIB)
     if size < _LEAST_BYTES:
-        raise bad(PLACE, f"less than {16 * _LEAST_BYTES // MIB} MiB of memory are available; free some")
+        needed = 16 * _LEAST_BYTES // MIB
+        raise bad(PLACE, f"{available // MIB} MiB of memory are available; free some, to have {needed} MiB")
     if os.sysconf("SC_PAGE_SIZE") != PAGE_BYTES:
-        raise bad(PLACE, f"pages have {os.sysconf('SC_PAGE_SIZE')} B here; only 4 KiB are modelled")
+        raise bad(
+            PLACE,
+            f"pages have {os.sysconf('SC_PAGE_SIZE')} B on this machine; wbsim models only pages of 4 KiB",
+        )
     calls = {}
     for kind in kinds:
         with mounted(kind) as folder:
@@ -344,13 +347,13 @@ def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
     for kind, times in of.calls.items():
         lines += [
             f"#   {kind}, write(2) of 4 KiB behind the end: {times.new_page.text()}",
-            f"#   {kind}, write(2) of 4 KiB again and again: {times.same_page.text()}",
+            f"#   {kind}, write(2) of 4 KiB in the same place: {times.same_page.text()}",
             f"#   {kind}, write(2) of 1 MiB behind the end: {times.new_mib.text()}",
             f"#   {kind}, creat(2) and close(2): {times.create.text()}, {factors[kind]:.2f} times the desk's",
         ]
     for kind in KINDS:
         if kind not in of.calls:
-            lines.append(f"#   {kind}: the desk's, because there is no mkfs.{kind} here ({_PACKAGES[kind]})")
+            lines.append(f"#   {kind}: the desk's, because mkfs.{kind} is missing ({_PACKAGES[kind]})")
     return [*lines, f"#   bzip2 of 1 MiB: {of.program.text()}"]
 
 
