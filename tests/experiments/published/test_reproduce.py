@@ -142,7 +142,7 @@ def test_report_named_twice_counts_once_and_default_is_all(jobs: list[Any]) -> N
     assert (share.simulated, share.relative_error) == (25, None), "the report gives a range"
     with pytest.raises(BadInput) as caught:
         reproduce(["P13", "p13"], quick=True, replications=1, how=How())
-    assert str(caught.value) == "reproduce: there is no report 'p13'; use one of P13, V13, N10, W25, J09"
+    assert str(caught.value) == "reproduce: 'p13' is not a report; use one of P13, V13, N10, W25, J09"
 
 
 def test_document_has_rounded_costs(jobs: list[Any]) -> None:

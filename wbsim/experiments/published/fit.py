@@ -105,7 +105,7 @@ def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
         errors = log_errors(cases, outcomes)
         change = of.change(errors)
         wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
-        report(f"round {number}: {_shown(values)}; to change by {_shown(wanted)}")
+        report(f"round {number}: {_shown(values)}; wanted change {_shown(wanted)}")
         if max(map(abs, change.values())) < CLOSE_ENOUGH:
             break
         values = of.improved(values, change, outcomes)

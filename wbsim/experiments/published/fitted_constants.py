@@ -41,7 +41,7 @@ def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
         return None
     of = ", ".join(f"{', '.join(map(_short, paths))} ({report})" for report, paths in found.items())
     return (
-        f"these constants of the machine were fitted to a report that this run is not: {of};\n"
+        f"these constants of the machine were fitted to another report: {of};\n"
         "wbsim list machines shows which machines were fitted to nothing"
     )
 

@@ -86,7 +86,7 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, 
     known = list(dict.fromkeys(row.report for row in published_rows()))
     for report in reports:
         if report not in known:
-            raise bad("reproduce", f"there is no report {report!r}; use one of {', '.join(known)}")
+            raise bad("reproduce", f"{report!r} is not a report; use one of {', '.join(known)}")
     wanted = list(dict.fromkeys(reports)) or list(CONFIGS)
     experiments = [_experiment(report, quick) for report in wanted if report in CONFIGS]
     jobs = [

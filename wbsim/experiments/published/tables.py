@@ -29,8 +29,8 @@ def reproduction_table(result: Reproduction) -> str:
     if result.quick:
         notes.insert(
             0,
-            "quick: one run each, where the configuration says so a smaller one; what grows with its size"
-            " has no error",
+            "quick: one run each, smaller if the configuration has a smaller one; figures that grow with its"
+            " size have no error",
         )
     return "\n".join([text, "", *notes]).rstrip()
 
