@@ -38,7 +38,7 @@ def test_column_shows_the_owner_of_its_middle_block() -> None:
 
 def test_files_without_blocks_have_no_map() -> None:
     """The error states the remedy."""
-    with pytest.raises(BadInput, match="no file has a block yet; let a sync follow: sync_after = true"):
+    with pytest.raises(BadInput, match="no file has a block yet; set sync_after = true"):
         owners(tables([]), 100, 4)
 
 
@@ -61,7 +61,7 @@ def test_disk_picture_has_a_row_for_each_group() -> None:
     (image,) = axes.images
     assert [text.get_text() for text in axes.get_yticklabels()] == ["AG 0", "AG 1"]
     assert image.get_extent() == [0, 0.75, 1.5, -0.5]
-    assert axes.get_xlabel() == "MiB from the start of the group; white is no file's"
+    assert axes.get_xlabel() == "MiB from the start of the group; white: no file"
     assert axes.get_title(loc="left") == (
         "A run: 2 files, one colour each; on average 1.5 extents a file, 0.25 MiB an extent"
     )

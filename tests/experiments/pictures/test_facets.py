@@ -185,7 +185,7 @@ def test_where_chooses_by_all_keys_and_any_value_of_each() -> None:
     where = where_of(["threads=1", "kernel=b", "threads=3"])
     assert where == {"threads": ["1", "3"], "kernel": ["b"]}
     assert list(chosen(frame, where)["write_iops"]) == [10, 50]
-    with pytest.raises(BadInput, match="--where: threads: no run that is left has 4; known here: 1, 2, 3"):
+    with pytest.raises(BadInput, match="--where: threads: no remaining run has 4; use one of 1, 2, 3"):
         chosen(frame, {"threads": ["1", "4"]})
     for wrong in ("kernel", "=a", "kernel="):
         with pytest.raises(BadInput, match=r"--where: is .*give KEY=VALUE"):

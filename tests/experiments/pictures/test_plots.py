@@ -259,8 +259,8 @@ def test_plot_command_draws_figures_against_keys(tmp_path: Path, capsys: pytest.
     for more, told in (
         (["--x", "workload.nrfile"], "plot: workload.nrfile: unknown key; did you mean workload.nrfiles?"),
         (["--y", "iops"], "--y: iops: unknown key; "),
-        (["--where", "nrfiles=1"], "--where: nrfiles: unknown key; known here: workload.nrfiles, workload.f"),
-        (["--where", "workload.filesize=3 MiB"], "has 3 MiB; known here: 1 Mi, 2 Mi"),
+        (["--where", "nrfiles=1"], "--where: nrfiles: unknown key; use one of workload.nrfiles, workload.f"),
+        (["--where", "workload.filesize=3 MiB"], "has 3 MiB; use one of 1 Mi, 2 Mi"),
         (["--where", "workload.nrfiles"], "--where: is 'workload.nrfiles'; give KEY=VALUE"),
         ([*words, "--by", "variant"], "--by: is variant; a map has no lines"),
         ([*words, "--y", "file_rate"], "--y: is write_iops, file_rate; a map shows one figure"),
@@ -299,7 +299,7 @@ def test_unreadable_result_is_one_error(tmp_path: Path) -> None:
         return str(refused.value)
 
     (tmp_path / "out").mkdir()
-    assert "holds no result (no plan.json in it); make one with wbsim run" in told()
+    assert "has no results (plan.json is missing); make some with wbsim run" in told()
     (tmp_path / "out" / "plan.json").write_text("{")
     assert "plan.json is damaged" in told()
     (tmp_path / "out" / "plan.json").write_text(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS: Final = 1_500
-_NOBODY: Final = -1
+_NO_FILE: Final = -1
 
 
 def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
@@ -44,7 +44,7 @@ def owners(
     """
     every = np.concatenate(tables)
     if not len(every):
-        raise bad("layout", "no file has a block yet; let a sync follow: sync_after = true")
+        raise bad("layout", "no file has a block yet; set sync_after = true")
     first, last = every[:, 1] // group_blocks, (every[:, 1] + every[:, 2] - 1) // group_blocks
     changes = np.zeros(int(last.max()) + 2, np.int64)
     np.add.at(changes, first, 1)
@@ -52,7 +52,7 @@ def owners(
     groups = np.flatnonzero(np.cumsum(changes))
     used = used_blocks(every, group_blocks)
     middles = (np.arange(columns) * used + used // 2) // columns
-    picture = np.full((len(groups), columns), _NOBODY, np.int64)
+    picture = np.full((len(groups), columns), _NO_FILE, np.int64)
     for number, table in enumerate(tables):
         if not len(table):
             continue
@@ -90,13 +90,13 @@ def disk_picture(title: str, filesystem: Filesystem) -> Figure:
     colours: list[Any] = [palette(i % 20) for i in range(len(tables))]
     axes.imshow(
         picture, aspect="auto", interpolation="nearest", extent=(0, used_mib, rows - 0.5, -0.5),
-        cmap=ListedColormap(["white", *colours]), vmin=_NOBODY, vmax=len(tables) - 1,
+        cmap=ListedColormap(["white", *colours]), vmin=_NO_FILE, vmax=len(tables) - 1,
     )  # fmt: skip
     for row in range(1, rows):
         axes.axhline(row - 0.5, color="white", linewidth=3)
     names = [f"{filesystem.group_label} {group}" if rows <= 24 else "" for group in groups]
     axes.set_yticks(range(rows), names)
-    axes.set_xlabel("MiB from the start of the group; white is no file's")
+    axes.set_xlabel("MiB from the start of the group; white: no file")
     axes.spines[["top", "right"]].set_visible(False)
     counts = filesystem.extents_per_file()
     axes.set_title(

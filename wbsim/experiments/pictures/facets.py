@@ -98,8 +98,8 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
         left = "; ".join(f"{key} ({listed([*map(named, ordered(frame[key]))])})" for key in keys)
         raise bad(
             "plot",
-            f"runs at one point of the picture differ in {left}: {len(divided)} panels, and {MOST_PANELS} can"
-            " be read; give --by KEY or --where KEY=VALUE (in Python: by, where)",
+            f"runs at one point of the picture differ in {left}: {len(divided)} panels, and at most"
+            f" {MOST_PANELS} are readable; give --by KEY or --where KEY=VALUE (in Python: by, where)",
         )
     return [(", ".join(map(_titled, keys, values)), of) for values, of in divided]
 
@@ -121,7 +121,7 @@ def chosen(
         for text, hits in zip(wanted, found, strict=True):
             if not any(hits):
                 known = listed([*map(named, ordered(frame[key]))])
-                raise bad(place, f"no run that is left has {named(text)}; known here: {known}", key)
+                raise bad(place, f"no remaining run has {named(text)}; use one of {known}", key)
         frame = frame[[any(hits) for hits in zip(*found, strict=True)]]
     return frame
 

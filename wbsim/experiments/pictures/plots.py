@@ -113,9 +113,7 @@ def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
     frame = chosen(frame, wanted.where)
     for name in added:
         if name in axes and (without := list(frame[name]).count("-")):
-            message = (
-                f"{without} of {len(frame)} runs have no such key; leave them out with --where KEY=VALUE"
-            )
+            message = f"{without} of {len(frame)} runs lack this key; leave them out with --where KEY=VALUE"
             raise bad("plot", message, name)
         frame = frame.assign(**{name: of_one_kind(list(frame[name]))})
     return frame.rename(columns={column: name for name, column in COLUMNS.items()})
@@ -144,7 +142,8 @@ def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
         BadInput: two of the three are equal, or several figures or lines are wanted.
     """
     if len({x, wanted.heat, figures[0]}) < 3:
-        message = f"a map of {figures[0]} over {x} and {wanted.heat} needs three of them; give --x and --heat"
+        what = f"a map of {figures[0]} over {x} and {wanted.heat} needs three different names"
+        message = f"{what}; give --x and --heat"
         raise bad("--heat", message)
     if wanted.by:
         raise bad("--by", f"is {', '.join(wanted.by)}; a map has no lines: leave --by out, or --heat")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHORT: Final = "all that is shorter"
+SHORT: Final = "all shorter causes"
 _SEEN_IN_A_BAR: Final = 0.03
 """Causes that take less than this part of the run in every bar are drawn together, as `SHORT`."""
 _WARM: Final = (
@@ -120,7 +120,7 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
         on.tick_params(length=0, labelsize=9)
         on.spines[["top", "right", "left"]].set_visible(False)
         on.set_title(panel.title, fontsize=9, loc="left")
-    axes[-1].set_xlabel("% of the run; white is idle", fontsize=9)
+    axes[-1].set_xlabel("% of the run; white: idle", fontsize=9)
     handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
     figure.suptitle(fill(title, 100), fontsize=10, x=0.02, ha="left")
