@@ -166,8 +166,8 @@ BIG: Any = 10**5_000  # of more digits than Python prints
     ("ask", "told"),
     [
         (lambda: wbsim.load(5), "load(): source: is 5; "),
-        (lambda: wbsim.load("a\0b"), "load(): source: is 'a\\x00b'; no text has a NUL"),
-        (lambda: wbsim.Capture("\0"), "__init__(): path: is '\\x00'; no text has a NUL"),
+        (lambda: wbsim.load("a\0b"), "load(): source: is 'a\\x00b'; give a text without a NUL character"),
+        (lambda: wbsim.Capture("\0"), "__init__(): path: is '\\x00'; give a text without a NUL character"),
         (lambda: wbsim.load("x" * 300), f"{'x' * 300}: File name too long; give"),
         (lambda: wbsim.results("x" * 300), f"{'x' * 300}: holds no result"),
         (lambda: wbsim.load(BIG), "load(): source: is a whole number of more than 64 bits"),
@@ -177,7 +177,10 @@ BIG: Any = 10**5_000  # of more digits than Python prints
         ),
         (lambda: wbsim.experiment(TEXT).set({BIG: 1}), "set(): changes: is a whole number of"),
         (lambda: wbsim.experiment(TEXT).run(seed=BIG), "run(): seed: is a whole number of more than"),
-        (lambda: wbsim.experiment(TEXT).run(out=Path("\0")), "run(): out: is '\\x00'; no text has a NUL"),
+        (
+            lambda: wbsim.experiment(TEXT).run(out=Path("\0")),
+            "run(): out: is '\\x00'; give a text without a NUL character",
+        ),
         (lambda: wbsim.experiment(None), "experiment(): text: is None; "),
         (lambda: wbsim.results(5), "results(): directory: is 5; "),
         (lambda: wbsim.Capture(5), "__init__(): path: is 5; "),
@@ -215,7 +218,7 @@ def test_wrong_argument_of_a_plot_is_reported_by_its_name() -> None:
         (lambda: found.plot("n", where={"m": 1}), "plot(): 'm': unknown key"),
         (
             lambda: found.plot("n", where={"n": 7}),
-            "plot(): where: n: no run that is left has 7; known here: ",
+            "plot(): where: n: no remaining run has 7; use one of ",
         ),
         (lambda: found.heat_map("n", "n"), "heat_map(): y: is n, as x is"),
         (lambda: found.heat_map("n", "variant", "x"), "heat_map(): 'x': unknown key"),

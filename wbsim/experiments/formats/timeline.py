@@ -29,9 +29,7 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     if not len(seconds):
-        message = (
-            f"{outcome.variant} ended before its levels were looked at once; make more files, or larger ones"
-        )
+        message = f"{outcome.variant} ended before the first sample of its levels; make more or larger files"
         raise bad("timeline", message)
     took_s = seconds[-1]
     if every_s is None:
@@ -40,7 +38,7 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
     if not 1 <= count <= MOST_LINES:
         raise bad(
             "--every",
-            f"{count} intervals of {every_s:g} s in a run of {took_s:.3g} s; make them 1 to {MOST_LINES}",
+            f"{every_s:g} s: {count} intervals in a run of {took_s:.3g} s; allowed are 1 to {MOST_LINES}",
         )
     return np.arange(count + 1, dtype=np.float64) * every_s
 

@@ -63,7 +63,7 @@ def _never(value: object) -> str | None:
             None if -_MOST <= value < _MOST else "is a whole number of more than 64 bits; give a smaller one"
         )
     if isinstance(value, str | Path):
-        return f"is {_short(str(value))}; no text has a NUL" if "\0" in str(value) else None
+        return f"is {_short(str(value))}; give a text without a NUL character" if "\0" in str(value) else None
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list | tuple):

@@ -366,7 +366,7 @@ class Findings:
         for name in (x, y):
             known("heat_map()", name, map(str, frame))
         if x == y:
-            raise bad("heat_map()", f"is {x}, as x is; give another thing that was swept", "y")
+            raise bad("heat_map()", f"is {x}, the value of x too; give another swept key", "y")
         return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), narrowed(self.title, choice))
 
     def over_time(self) -> Figure:
@@ -393,7 +393,9 @@ class Findings:
         """
         seen = [of for of in self.outcomes if of.levels["time_ns"]]
         if not seen:
-            raise bad("over_time()", "no run lasted until its levels were looked at once; make more files")
+            raise bad(
+                "over_time()", "all runs ended before the first sample of their levels; make more files"
+            )
         return over_time(self.title, seen)
 
     def where_time_goes(self) -> Figure:

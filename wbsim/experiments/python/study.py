@@ -344,6 +344,6 @@ def results(directory: str | Path) -> Findings:
     """
     path = Path(directory)
     if not is_there(path / PLAN):
-        raise bad(str(path), f"holds no result (no {PLAN} in it); make one with Study.run(out=...)")
+        raise bad(str(path), f"has no results ({PLAN} is missing); make some with Study.run(out=...)")
     of = read_results(path)
     return Findings(of.title, of.axes, tuple(of.outcomes))
