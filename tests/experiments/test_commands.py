@@ -335,7 +335,10 @@ def test_describe_machine_replaces_only_earlier_machine_files(
 
 @pytest.mark.parametrize(
     ("damage", "told"),
-    [("cut", "is no tarball (Compressed file ended"), ("text", "is no tarball (file could not be opened")],
+    [
+        ("cut", "is not a tarball (Compressed file ended"),
+        ("text", "is not a tarball (file could not be opened"),
+    ],
 )
 def test_damaged_tarball_is_one_short_error(
     damage: str, told: str, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

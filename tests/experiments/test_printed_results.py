@@ -97,7 +97,8 @@ def test_result_without_thread_times_is_damaged(
     capsys.readouterr()
     assert main(["explain", str(out)]) == 2
     assert (
-        "holds a damaged result (nobody lived in it); remove it and run it again" in capsys.readouterr().err
+        "is a damaged result: it has no times of threads; delete it and run the command again"
+        in capsys.readouterr().err
     )
 
 
@@ -121,8 +122,8 @@ def test_sensitivity_table_shows_effects_in_percent() -> None:
         "c                   2  1 .. 3    2.0      1.0     9.9     10.1     -     -",
         "d                   5  0 .. 7    0.5      0.0       -        -     -     -",
         "",
-        "wall_time is 10 s; within our guesses, 7.5 .. 13 (95 % of Sobol's runs)",
-        "3 assumed numbers, of which 1 move it by less than 1 %; 44 runs, 3 of them refused",
+        "wall_time is 10 s; within the assumed ranges, 7.5 .. 13 (95 % of Sobol's runs)",
+        "3 assumed numbers, of which 1 change it by less than 1 %; 44 runs, 3 of them refused",
     ]
 
 

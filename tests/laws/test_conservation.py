@@ -270,7 +270,8 @@ def test_run_that_breaks_a_law_fails_and_names_the_law(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == (
-        "wbsim: variant base: a page was lost; the fault is wbsim's: please report it with what was run\n"
+        "wbsim: variant base: a page was lost; this is a fault of wbsim; please report it with the command"
+        " and the configuration\n"
     )
 
 

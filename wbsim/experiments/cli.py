@@ -47,7 +47,9 @@ def parser_of_wbsim() -> Parser:
         epilog="start with: wbsim reproduce P13 --quick",
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="of wbsim, its model and its engine")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the versions of wbsim, its model and its engine"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in COMMANDS:
         module = _module(name)
@@ -79,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # the caller has closed it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
-        print("wbsim: stdout is closed; give it somewhere to print to", file=sys.stderr)
+        print("wbsim: cannot write to stdout, which is closed; redirect it to a file", file=sys.stderr)
         return 1
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # print letters that the locale lacks as escapes
@@ -99,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.filename is not None or error.errno not in _NOT_TAKEN:
             raise
-        print(f"wbsim: what it prints was not taken ({error.strerror})", file=sys.stderr)
+        print(f"wbsim: cannot write to stdout: {error.strerror}", file=sys.stderr)
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  Python flushes stdout at exit, which would fail again
         return 1
     return status
@@ -134,7 +136,8 @@ def _run(arguments: Namespace) -> int:
             print(f"wbsim: {problem}", file=sys.stderr)
         return 2
     except LawBroken as error:
-        print(f"wbsim: {error}; the fault is wbsim's: please report it with what was run", file=sys.stderr)
+        ours = "this is a fault of wbsim; please report it with the command and the configuration"
+        print(f"wbsim: {error}; {ours}", file=sys.stderr)
         return 70
 
 
@@ -142,7 +145,7 @@ def _interrupted(arguments: Namespace, number: int) -> int:
     out = getattr(arguments, "out", None)
     kept = "nothing was written"
     if out is not None and out.is_dir():
-        kept = f"what was finished is in {out}; the same command goes on"
+        kept = f"the results of finished runs are in {out}; repeat the command to continue"
     print(f"wbsim: interrupted; {kept}", file=sys.stderr)
     return 128 + number
 

@@ -7,14 +7,18 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import add_json, add_running, add_set, add_variant, how_of, print_json
 
-HELP = "how many writeback contexts a device wants"
+HELP = "find the number of writeback contexts that a device needs"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    parser.add_argument(
+        "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
+    )
     add_variant(parser)
-    parser.add_argument("--quick", action="store_true", help="the smaller run that the configuration names")
+    parser.add_argument(
+        "--quick", action="store_true", help="run the smaller experiment of the configuration (its key quick)"
+    )
     add_set(parser)
     add_running(parser)
     add_json(parser)
@@ -29,7 +33,10 @@ def execute(arguments: Namespace) -> int:
     how = how_of(arguments)
     advice = advise(arguments.config, arguments.set, arguments.variant, arguments.quick, how)
     if arguments.out is not None:
-        print(f"wrote {arguments.out}; see why with: wbsim explain {arguments.out}", file=sys.stderr)
+        print(
+            f"wrote {arguments.out}; show the bottlenecks with: wbsim explain {arguments.out}",
+            file=sys.stderr,
+        )
     if arguments.json:
         print_json(advice.document())
     else:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import add_running, how_of
 
-HELP = "refit the calibrated constants and compare, or take a machine's costs from a capture"
+HELP = "fit the calibrated constants again and compare, or take a machine's costs from a capture"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"])
+    what.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"], help="the report to fit")
     what.add_argument(
         "--from", type=Path, dest="capture", metavar="CAPTURE",
-        help="print the costs that a capture with --cpu tells, as keys of a machine file",
+        help="print the costs in a capture that was made with --cpu, as keys of a machine file",
     )  # fmt: skip
     add_running(parser)
 

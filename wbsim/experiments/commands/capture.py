@@ -7,25 +7,38 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import positive
 
-HELP = "record such a capture on this machine (root)"
+HELP = "record a capture for wbsim replay on this machine (needs root)"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help="packed if it ends in .xz or .gz"
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the capture; compressed if the name ends in .xz or .gz",
     )
     parser.add_argument(
-        "--device", metavar="MAJ:MIN", help="whose limits to note; that of most bios by default"
+        "--device",
+        metavar="MAJ:MIN",
+        help="the device to record the limits of; default: the device with the most bios",
     )
     parser.add_argument(
-        "--buffer-mib", type=positive, default=64, metavar="N", help="room for events, per processor"
+        "--buffer-mib",
+        type=positive,
+        default=64,
+        metavar="N",
+        help="the size of the trace buffer of each processor, in MiB; default: 64",
     )
     parser.add_argument(
-        "--cpu", action="store_true", help="with sched_switch, for calibrate --from (more events)"
+        "--cpu", action="store_true", help="also record sched_switch, for calibrate --from (more events)"
     )
     parser.add_argument(
-        "run", nargs="+", metavar="COMMAND", help="after --; a sync comes before and after it"
+        "run",
+        nargs="+",
+        metavar="COMMAND",
+        help="the command to record, after --; a sync runs before and after it",
     )
 
 
@@ -41,5 +54,5 @@ def execute(arguments: Namespace) -> int:
     others = f", {recorded.others} for other devices" if recorded.others else ""
     print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{others}", file=sys.stderr)
     if recorded.lost:
-        print(f"wbsim: {recorded.lost} events were lost; give more room with --buffer-mib", file=sys.stderr)
+        print(f"wbsim: {recorded.lost} events were lost; raise --buffer-mib", file=sys.stderr)
     return recorded.status

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-HELP = 'completion for bash: eval "$(wbsim completion bash)"'
+HELP = 'print the completion for bash; use: eval "$(wbsim completion bash)"'
 
 
 def add_options(parser: ArgumentParser) -> None:

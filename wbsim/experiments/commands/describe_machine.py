@@ -13,24 +13,28 @@ from wbsim.experiments.commands.options import directory
 if TYPE_CHECKING:
     from tarfile import TarInfo
 
-HELP = "write a machine file from what /proc and /sys say"
+HELP = "write a machine file from the contents of /proc and /sys"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument(
         "root", nargs="?", type=Path, default=Path("/"), metavar="DIR|TAR",
-        help="a folder or a tarball with copies of proc and sys, of any depth; this machine by default",
+        help="a folder or a tarball that contains copies of proc and sys at any depth; default: this machine",
     )  # fmt: skip
     parser.add_argument(
-        "--costs", type=Path, metavar="CAPTURE", help="with the costs that a capture with --cpu tells"
+        "--costs", type=Path, metavar="CAPTURE", help="add the costs from a capture that was made with --cpu"
     )
     parser.add_argument(
         "--measure", action="store_true",
-        help="with the costs of system calls here, from half a minute of writes and creates; needs root",
+        help="measure the costs of system calls on this machine, with half a minute of writes and creates;"
+        " needs root",
     )  # fmt: skip
     parser.add_argument(
-        "--out", type=directory, metavar="FILE.toml", help="write it there; like finds it by its name"
+        "--out",
+        type=directory,
+        metavar="FILE.toml",
+        help="write the machine file there; `like` finds it by its name",
     )
 
 
@@ -49,7 +53,7 @@ def execute(arguments: Namespace) -> int:
     costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
     if arguments.measure:
         if arguments.root.resolve() != Path("/"):
-            raise bad("--measure", f"measures this machine, which {arguments.root} is not; leave it out")
+            raise bad("--measure", f"measures this machine, not {arguments.root}; leave one of them out")
         captured = () if arguments.costs is None else costs
         costs = with_captured(cost_lines(measure()), captured)
     root = arguments.root
@@ -87,7 +91,7 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
                     raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
                 tar.extractall(folder, wanted, filter=_inside)
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-            message = f"is no tarball ({_first_line(error)}); make one of proc and sys"
+            message = f"is not a tarball ({_first_line(error)}); give a tarball of proc and sys"
             raise bad(str(path), message) from None
         try:
             return describe(Path(folder), costs)
@@ -140,4 +144,4 @@ def _refuse_foreign(out: Path) -> None:
     except (OSError, ValueError):
         ours = False
     if not ours:
-        raise bad(f"--out {out}", "is there, and no machine file of ours; give another name")
+        raise bad(f"--out {out}", "exists and is not a machine file of wbsim; give another name")

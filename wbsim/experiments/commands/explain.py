@@ -7,13 +7,15 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import print_json
 
-HELP = "where the threads of a run spent their time, and what held it back"
+HELP = "show how the threads of a run spent their time, and its bottleneck"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
-    parser.add_argument("--json", action="store_true", help="print one JSON document, draw nothing")
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document and draw nothing")
 
 
 def execute(arguments: Namespace) -> int:

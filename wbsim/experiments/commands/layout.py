@@ -7,18 +7,22 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import add_set, add_variant, directory, natural
 
-HELP = "where the files of a run lie, as xfs_bmap or filefrag print it"
+HELP = "print the extents of the files of a run, in the format of xfs_bmap or filefrag"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    parser.add_argument(
+        "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
+    )
     add_variant(parser)
-    parser.add_argument("--mount", metavar="NAME", help="of several")
-    parser.add_argument("--filefrag", action="store_true", help="as filefrag -v prints it, on XFS, too")
+    parser.add_argument("--mount", metavar="NAME", help="the mount; required if there are several")
+    parser.add_argument("--filefrag", action="store_true", help="use the format of filefrag -v, also for XFS")
     add_set(parser)
-    parser.add_argument("--seed", type=natural, default=1)
-    parser.add_argument("--out", type=directory, metavar="DIR", help="draw the disk there")
+    parser.add_argument(
+        "--seed", type=natural, default=1, metavar="N", help="the seed of the random numbers; default: 1"
+    )
+    parser.add_argument("--out", type=directory, metavar="DIR", help="draw the disk in DIR/disk.png")
 
 
 def execute(arguments: Namespace) -> int:
@@ -39,14 +43,13 @@ def execute(arguments: Namespace) -> int:
     mounts = case.scenario.mounts
     name = arguments.mount if arguments.mount is not None else next(iter(mounts))
     if name not in mounts or (arguments.mount is None and len(mounts) > 1):
-        raise bad(
-            "--mount",
-            f"{arguments.mount or 'is missing: it'} names no single mount; use one of {', '.join(mounts)}",
-        )
+        what = "is missing" if arguments.mount is None else f"is {arguments.mount!r}"
+        raise bad("--mount", f"{what}; use one of {', '.join(mounts)}")
     flushed = case.scenario.model_copy(update={"sync_after": True})
     filesystem = simulate(replace(case, scenario=flushed), arguments.seed).mounts[name].filesystem
     if not filesystem.layouts():
-        raise bad(str(arguments.config), "each of its files lies in one run, of which only the count is kept")
+        what = f"mount {name} has only files of one extent, of which the model keeps just the number"
+        raise bad(str(arguments.config), f"{what}; add a program that writes a large file, such as dd")
     for text in layout_texts(
         filesystem, "filefrag" if arguments.filefrag else mounts[name].filesystem.map_tool
     ):

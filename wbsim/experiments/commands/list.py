@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from wbsim.sim.param import Spec
 
-HELP = "the machines, disks, kernels, filesystems, workloads and figures that can be named"
+HELP = "print the names of machines, disks, devices, kernels, filesystems, workloads or figures"
 _WHAT = ("machines", "disks", "devices", "kernels", "filesystems", "workloads", "figures")
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("what", choices=_WHAT, metavar="|".join(_WHAT))
+    parser.add_argument("what", choices=_WHAT, metavar="|".join(_WHAT), help="the kind of the names")
 
 
 def execute(arguments: Namespace) -> int:
@@ -56,7 +56,7 @@ def _machines() -> _Rows:
         rows.append((name, purposes.get(name, ""), _fitted(of), str(of.processors.count), memory, disks))
     return _Rows(
         ("machine", "what it is for", "fitted to reports", "processors", "memory", "disks"), rows,
-        'machine.like = "NAME"; your own: wbsim describe-machine > machines/mine.toml',
+        'machine.like = "NAME"; for this machine: wbsim describe-machine > machines/mine.toml',
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def _disks() -> _Rows:
         rows.append((name, PURPOSES.get(name, ""), _fitted(of.device), of.device.kind, size))
     return _Rows(
         ("disk", "what it is for", "fitted to reports", "kind", "size"), rows,
-        'machine.disks.sda = { like = "NAME" }, or like in a device, in members, in behind',
+        'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind',
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def _kernels() -> _Rows:
     rows: list[tuple[str, ...]] = [
         (name, of.throttling.kind, of.writeback.plug_scope) for name, of in KERNELS.items()
     ]
-    rows.append((f"{FIRST} to {LAST}", "", "any release, by its own rules"))
+    rows.append((f"{FIRST} to {LAST}", "", "each release by its rules"))
     use = f'kernel.like = "NAME", and any release from {FIRST} to {LAST}'
     return _Rows(("kernel", "throttling", "the plug opens around a"), rows, use)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import Action, ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -36,28 +36,28 @@ class Parser(ArgumentParser):
 
 
 def natural(text: str) -> int:
-    """Return *text* as a whole number; raise ValueError if it is not one."""
+    """Return *text* as a whole number from 0 on; raise ArgumentTypeError if it is not one."""
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
-        raise ValueError
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to {10**_DIGITS - 1}")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """Return *text* as a whole number from 1 to 100000; raise ValueError if it is not one."""
+    """Return *text* as a whole number from 1 to 100000; raise ArgumentTypeError if it is not one."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 100_000:
-        raise ValueError
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1 to 100000")
     return int(text)
 
 
 def directory(text: str) -> Path:
-    """Return *text* as a path; raise ValueError if *text* is blank, has a NUL or is not UTF-8."""
+    """Return *text* as a path; raise ArgumentTypeError if *text* is blank, has a NUL or is not UTF-8."""
+    try:
+        text.encode()  # raises: a table of results cannot hold a path that is not UTF-8
+    except UnicodeEncodeError:
+        raise ArgumentTypeError(f"{text!r} is not UTF-8; give another path") from None
     if not text.strip() or "\0" in text:
-        raise ValueError
-    text.encode()  # raises: a table of results cannot hold a path that is not UTF-8
+        raise ArgumentTypeError(f"{text!r} is blank or has a NUL character; give a path")
     return Path(text)
-
-
-natural.__name__, positive.__name__ = "whole number", "number of one to 100000"
 
 
 class EachOnce(Action):
@@ -68,20 +68,24 @@ class EachOnce(Action):
         given = getattr(namespace, self.dest)
         keys = {override.partition("=")[0].removeprefix("scenario.") for override in given}
         if (key := values.partition("=")[0].removeprefix("scenario.")) in keys:
-            parser.error(f"argument --set: {key} is set a second time; give each key one value")
+            parser.error(f"argument --set: {key} is set twice; give each key one value")
         setattr(namespace, self.dest, [*given, values])
 
 
 def add_set(parser: ArgumentParser) -> None:
     """Add ``--set``, which overrides a key."""
     parser.add_argument(
-        "--set", action=EachOnce, default=[], metavar="KEY.PATH=VALUE", help="override a setting"
+        "--set",
+        action=EachOnce,
+        default=[],
+        metavar="KEY.PATH=VALUE",
+        help="override a key of the configuration",
     )
 
 
 def add_variant(parser: ArgumentParser) -> None:
     """Add ``--variant``, which selects a variant."""
-    parser.add_argument("--variant", metavar="NAME", help="of several")
+    parser.add_argument("--variant", metavar="NAME", help="the variant; required if there are several")
 
 
 def add_json(parser: ArgumentParser) -> None:
@@ -91,20 +95,28 @@ def add_json(parser: ArgumentParser) -> None:
 
 def add_running(parser: ArgumentParser) -> None:
     """Add the options of every command that runs cases; `how_of` reads them."""
-    parser.add_argument("--seed", type=natural, default=1)
     parser.add_argument(
-        "--out", type=directory, metavar="DIR", help="keep the results there; what is there is not run"
+        "--seed", type=natural, default=1, metavar="N", help="the seed of the random numbers; default: 1"
     )
     parser.add_argument(
-        "--jobs", type=positive, metavar="N", help="so many runs at once; one for each processor by default"
+        "--out",
+        type=directory,
+        metavar="DIR",
+        help="keep the results in DIR, and do not repeat runs whose results are there",
     )
     parser.add_argument(
-        "--cluster", metavar="ADDRESS", help="run on the dask cluster there, such as tcp://host:8786"
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="the number of runs at the same time; default: the number of processors",
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="run on the dask cluster at ADDRESS, such as tcp://host:8786"
     )
     parser.add_argument(
         "--engine",
         choices=["simpy", "light", "compiled"],
-        help="all give the same results; compiled by default where it was built, else light",
+        help="all engines give the same results; default: compiled if it was built, otherwise light",
     )
 
 
@@ -119,7 +131,7 @@ def how_of(arguments: Namespace) -> How:
     from wbsim.experiments.running.store import refuse_file
 
     if arguments.cluster is not None and arguments.jobs is not None:
-        raise bad("--jobs", "is for this machine; leave it out with --cluster")
+        raise bad("--jobs", "counts the runs on this machine; leave it out with --cluster")
     refuse_file(arguments.out)
     reporting: Reporting = "always" if sys.stderr.isatty() else "long"
     return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, reporting)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import add_json, print_json
 
-HELP = "every number with its unit, origin and source"
+HELP = "print every number with its unit, origin and source"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml", help="plug.toml by default")
+    parser.add_argument(
+        "config", nargs="?", type=Path, metavar="CONFIG.toml", help="the configuration; default: plug.toml"
+    )
     add_json(parser)
 
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-HELP = "draw what a run wrote with --out"
+HELP = "draw the results that a command wrote with --out"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("directory", type=Path, metavar="DIR")
     parser.add_argument(
-        "--x", metavar="KEY", help="what is on the horizontal axis: what was swept, any key or figure"
+        "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
     )
     parser.add_argument(
-        "--y", action="append", default=[], metavar="FIGURE", help="what is drawn, such as write_iops"
+        "--x", metavar="KEY", help="the horizontal axis: a key or a figure; default: the swept key"
+    )
+    parser.add_argument(
+        "--y", action="append", default=[], metavar="FIGURE", help="a figure to draw, such as write_iops"
     )
     parser.add_argument(
         "--by", action="append", default=[], metavar="KEY",
-        help="a line for each value of it, given again of each pair; variants by default",
+        help="draw a line for each value of KEY; with several --by, for each combination; default: variant",
     )  # fmt: skip
-    parser.add_argument("--heat", metavar="KEY", help="a map of one figure over --x and this")
+    parser.add_argument("--heat", metavar="KEY", help="draw a map of one figure over --x and KEY")
     parser.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE",
-        help="draw only the runs with this value of a key; a key that is given again has several",
+        help="draw only the runs with this value of KEY; repeat the option for several values",
     )  # fmt: skip
 
 

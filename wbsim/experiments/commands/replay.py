@@ -7,22 +7,38 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import directory, natural, positive, print_json
 
-HELP = "judge a capture of a real kernel, decision by decision"
+HELP = "compare the model with a capture of a real kernel, decision by decision"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument(
-        "capture", type=Path, metavar="CAPTURE", help="ftrace's text or blkparse's; plain, gz or xz"
+        "capture",
+        type=Path,
+        metavar="CAPTURE",
+        help="a text of ftrace or blkparse, plain or compressed (gz, xz)",
     )
-    parser.add_argument("--device", metavar="MAJ:MIN", help="of several; the header's by default")
-    parser.add_argument("--max-sectors-kb", type=positive, metavar="N", help="where the header does not say")
-    parser.add_argument("--max-segments", type=positive, metavar="N", help="where the header does not say")
-    parser.add_argument("--nomerges", type=natural, metavar="N", help="where the header does not say")
-    parser.add_argument("--scheduler", metavar="NAME", help="where the header does not say")
-    parser.add_argument("--kernel", metavar="NAME", help="what if this kernel had been given the same bios")
     parser.add_argument(
-        "--out", type=directory, metavar="DIR", help="with --kernel: draw what each era would have issued"
+        "--device", metavar="MAJ:MIN", help="the device; default: that of the header, or the only one"
+    )
+    parser.add_argument(
+        "--max-sectors-kb", type=positive, metavar="N", help="the limit, if the header lacks it"
+    )
+    parser.add_argument(
+        "--max-segments", type=positive, metavar="N", help="the limit, if the header lacks it"
+    )
+    parser.add_argument("--nomerges", type=natural, metavar="N", help="the setting, if the header lacks it")
+    parser.add_argument("--scheduler", metavar="NAME", help="the scheduler, if the header lacks it")
+    parser.add_argument(
+        "--kernel",
+        metavar="NAME",
+        help="also show the requests that this kernel would issue for the same bios",
+    )
+    parser.add_argument(
+        "--out",
+        type=directory,
+        metavar="DIR",
+        help="with --kernel: draw the requests of each era in DIR/requests.png",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -42,7 +58,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.models.catalogue.kernels import PLUG_RULES
 
     if arguments.out is not None and arguments.kernel is None:
-        raise bad("replay", "--out draws a what-if; give --kernel, too")
+        raise bad("replay", "--out draws the requests of --kernel; give --kernel, too")
     refuse_file(arguments.out)
     capture = open_capture(arguments.capture)
     names = ("kernel", "scheduler", "nomerges", "max_sectors_kb", "max_segments")

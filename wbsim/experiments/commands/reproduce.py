@@ -6,17 +6,22 @@ from argparse import ArgumentParser, Namespace
 
 from wbsim.experiments.commands.options import add_json, add_running, how_of, positive, print_json
 
-HELP = "published figures against simulated ones"
+HELP = "compare published figures with simulated ones"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument(
-        "reports", nargs="*", metavar="REPORT", help="such as P13; all that are modelled by default"
+        "reports", nargs="*", metavar="REPORT", help="a report, such as P13; default: all modelled reports"
     )
-    parser.add_argument("--quick", action="store_true", help="smaller experiments, in less memory")
     parser.add_argument(
-        "--replications", type=positive, metavar="N", help="as each configuration says by default"
+        "--quick", action="store_true", help="run smaller experiments, which need less memory"
+    )
+    parser.add_argument(
+        "--replications",
+        type=positive,
+        metavar="N",
+        help="the runs of each case; default: as in the configuration",
     )
     add_running(parser)
     add_json(parser)

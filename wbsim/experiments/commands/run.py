@@ -12,15 +12,22 @@ HELP = "simulate one experiment"
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG.toml")
-    parser.add_argument("--fs-mark", metavar="LINE", help="an fs_mark command line, run on P13's machine")
+    parser.add_argument(
+        "config", nargs="?", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
+    )
+    parser.add_argument(
+        "--fs-mark", metavar="LINE", help="run this fs_mark command line on the machine of P13"
+    )
     add_set(parser)
     parser.add_argument(
-        "--replications", type=positive, metavar="N", help="as the configuration says by default"
+        "--replications",
+        type=positive,
+        metavar="N",
+        help="the runs of each case; default: as in the configuration",
     )
     parser.add_argument(
         "--locks", choices=["lock_stat", "perf"],
-        help="print the locks, too, as /proc/lock_stat or perf lock contention do",
+        help="also print the locks, in the format of /proc/lock_stat or perf lock contention",
     )  # fmt: skip
     add_running(parser)
     add_json(parser)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from wbsim.experiments.running.outcome import Outcome
 
 NOTHING_WRITTEN = (
-    "nothing was written back before the programs ended: all of it stayed below the background limit; make"
-    "\nmore files or larger ones, or lower kernel.dirty.dirty_background_ratio"
+    "nothing was written back before the programs ended: the dirty pages stayed below the background limit;"
+    "\nmake more or larger files, or lower kernel.dirty.dirty_background_ratio"
 )
+_OURS = "this is a fault of wbsim; please report it with the command and the configuration"
 
 
 def print_result(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
@@ -41,13 +42,12 @@ def _why(job: Job, failure: Failure) -> list[str]:
     of = f"variant {job.case.label}, replication {job.replication}, seed {job.seed}"
     match failure.kind:
         case "law":
-            return [f"{failure.message}; the fault is wbsim's: please report it with what was run"]
+            return [f"{failure.message}; {_OURS}"]
         case "error":
-            ours = "the fault is wbsim's: please report it with what was run"
-            return [f"{of}: {failure.message}; {ours}", *failure.traceback.splitlines()]
+            return [f"{of}: {failure.message}; {_OURS}", *failure.traceback.splitlines()]
         case "lost":
             return [
-                f"{of}: {failure.message}, {failure.attempts} times; give it more memory, or run it alone"
+                f"{of}: {failure.message}, {failure.attempts} times; give it more memory, or use --jobs 1"
             ]
     return [failure.message]
 

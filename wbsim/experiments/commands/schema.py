@@ -6,12 +6,12 @@ from argparse import ArgumentParser, Namespace
 
 from wbsim.experiments.commands.options import print_json
 
-HELP = "what a configuration may say, as a JSON Schema or as a reference"
+HELP = "print the keys of a configuration, as a JSON Schema or as a reference"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("--reference", action="store_true", help="every key as Markdown instead")
+    parser.add_argument("--reference", action="store_true", help="print every key as Markdown instead")
 
 
 def execute(arguments: Namespace) -> int:

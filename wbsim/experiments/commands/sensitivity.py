@@ -16,21 +16,44 @@ from wbsim.experiments.commands.options import (
     print_json,
 )
 
-HELP = "how far the assumed numbers could move an answer"
+HELP = "show how far the assumed numbers could change a figure"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
-    add_variant(parser)
-    parser.add_argument("--figure", default="wall_time", metavar="NAME", help="such as write_iops")
-    parser.add_argument("--quick", action="store_true", help="the smaller run that the configuration names")
     parser.add_argument(
-        "--trajectories", type=positive, default=6, metavar="N", help="Morris' over all of them"
+        "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
-    parser.add_argument("--most", type=positive, default=5, metavar="N", help="how many Sobol looks at")
+    add_variant(parser)
     parser.add_argument(
-        "--sobol", type=natural, default=32, metavar="N", help="Sobol's base samples; 0: none"
+        "--figure",
+        default="wall_time",
+        metavar="NAME",
+        help="the figure, such as write_iops; default: wall_time",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="run the smaller experiment of the configuration (its key quick)"
+    )
+    parser.add_argument(
+        "--trajectories",
+        type=positive,
+        default=6,
+        metavar="N",
+        help="the trajectories of Morris' method; default: 6",
+    )
+    parser.add_argument(
+        "--most",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="the assumed numbers in Sobol's method; default: 5",
+    )
+    parser.add_argument(
+        "--sobol",
+        type=natural,
+        default=32,
+        metavar="N",
+        help="the base samples of Sobol's method; 0 leaves it out; default: 32",
     )
     add_set(parser)
     add_running(parser)
@@ -50,7 +73,10 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.why.sensitivity import sensitivity
 
     if arguments.sobol & (arguments.sobol - 1):
-        raise bad("--sobol", f"{arguments.sobol} is no power of two; give 16, 32 or 64, or 0 for none")
+        raise bad(
+            "--sobol",
+            f"{arguments.sobol} is not a power of two; give 16, 32 or 64, or 0 to leave the method out",
+        )
     experiment = load(arguments.config, arguments.set)
     case = experiment.only_case(arguments.variant)
     if arguments.quick:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import add_json, add_set, add_variant, print_json
 
-HELP = "a configuration with every number, its origin and its source"
+HELP = "print a configuration with every number, its origin and its source"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    parser.add_argument(
+        "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
+    )
     add_variant(parser)
     add_set(parser)
     add_json(parser)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import add_json, print_json
 
-HELP = "what of a directory's runs is done, failed or missing"
+HELP = "print which runs of a directory are done, failed or missing"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="what a command wrote with --out")
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
+    )
     add_json(parser)
 
 

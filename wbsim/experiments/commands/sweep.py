@@ -12,27 +12,34 @@ HELP = "simulate an experiment at many values of its keys"
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("config", type=Path, metavar="CONFIG.toml")
+    parser.add_argument(
+        "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
+    )
     parser.add_argument(
         "--set", action=EachOnce, default=[], metavar="KEY=1,2,4..64",
-        help="values of a key, each with each of the others; x2 is twice what is there; a name that is no key"
-        " stands for {name} in command lines",
+        help="the values of a key; several keys are combined; x2 doubles the number of the configuration; if"
+        " the name is not a key, its values replace {name} in command lines",
     )  # fmt: skip
     parser.add_argument(
-        "--zip", action="store_true", help="the first values together, the second ones, and so on"
+        "--zip",
+        action="store_true",
+        help="combine the first values of all keys, then the second values, and so on",
     )
     parser.add_argument(
         "--lhs",
         type=positive,
         metavar="N",
-        help="N points of a Latin hypercube over the ranges KEY=LOW..HIGH",
+        help="run N points of a Latin hypercube over the ranges --set KEY=LOW..HIGH",
     )
     parser.add_argument(
-        "--replications", type=positive, metavar="N", help="as the configuration says by default"
+        "--replications",
+        type=positive,
+        metavar="N",
+        help="the runs of each case; default: as in the configuration",
     )
     parser.add_argument(
         "--until-ci", metavar="FIGURE=2%",
-        help="more replications of a case until half of the figure's 95 %% interval is so much of it",
+        help="add runs of a case until half of the figure's 95 %% interval is at most this share of the mean",
     )  # fmt: skip
     add_running(parser)
     add_json(parser)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-HELP = "what a run did over time, as vmstat and iostat -x print it"
+HELP = "print a run over time, in the formats of vmstat and iostat -x"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="what a run wrote with --out")
     parser.add_argument(
-        "--every", metavar="TIME", help="a line for so much simulated time; 1 s, or less in a shorter run"
+        "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
+    )
+    parser.add_argument(
+        "--every", metavar="TIME", help="the simulated time of a line; default: 1 s, or less in a shorter run"
     )
 
 
