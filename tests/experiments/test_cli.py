@@ -68,7 +68,7 @@ def test_help_of_every_option_is_as_committed() -> None:
             ["capture", "--out", "x", "--device", "7", "--", "true"],
             "--device: is '7'; give MAJ:MIN, such as 7:0",
         ),
-        (["capture", "--out", "x", "--device", "a:0", "--", "true"], "a:0 is no device"),
+        (["capture", "--out", "x", "--device", "a:0", "--", "true"], "--device: is 'a:0'; give MAJ:MIN"),
     ],
 )
 def test_wrong_arguments_exit_with_status_2(
@@ -311,11 +311,11 @@ def test_layout_prints_files_as_xfs_bmap_or_filefrag(
     assert main(["layout", str(config)]) == 2
     assert "--variant: is missing; use one of a, b" in capsys.readouterr().err
     assert main(["layout", str(config), "--variant", "c"]) == 2
-    assert "--variant: c names 0 runs; use one of a, b" in capsys.readouterr().err
+    assert "--variant: c matches 0 cases; use one of a, b" in capsys.readouterr().err
     assert main(["layout", str(config), "--variant", "b"]) == 0
     assert capsys.readouterr().out.count(" EXT: FILE-OFFSET") == 3
     assert main(["layout", str(config), "--variant", "a", "--mount", "x"]) == 2
-    assert "--mount: x names no single mount; use one of" in capsys.readouterr().err
+    assert "--mount: is 'x'; use one of" in capsys.readouterr().err
     out = config.parent / "drawn"
     assert main(["layout", str(config), "--variant", "a", "--out", str(out)]) == 0
     told = capsys.readouterr()
@@ -328,7 +328,7 @@ def test_small_files_have_no_layout(config: Path, capsys: pytest.CaptureFixture[
     """A run keeps only the count of small files, so `wbsim layout` refuses them."""
     config.write_text(loop_config("fs_mark -S0 -n 9 -s 4096 -L 2 -d a", dirty_mib=2))
     assert main(["layout", str(config)]) == 2
-    assert "each of its files lies in one run, of which only the count is kept" in capsys.readouterr().err
+    assert "has only files of one extent, of which the model keeps just the number" in capsys.readouterr().err
 
 
 def test_params_lists_the_numbers_of_an_experiment(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -326,7 +326,9 @@ def test_describe_machine_replaces_only_earlier_machine_files(
     capsys.readouterr()
     for name in ("box.toml", "fifo", "link", "dangling"):
         assert main([*words, str(tmp_path / name)]) == 2
-        assert f"--out {tmp_path / name}: is there, and no machine file of ours" in capsys.readouterr().err
+        assert (
+            f"--out {tmp_path / name}: exists and is not a machine file of wbsim" in capsys.readouterr().err
+        )
     assert box.read_text() == 'title = "an experiment"\n'
     assert (tmp_path / "link").is_symlink()
     with pytest.raises(SystemExit):
@@ -378,5 +380,5 @@ def test_folder_or_file_without_machine_is_one_error(
     """The status is 2, and the error states what to give."""
     at = root / ("proc" if given == "nothing" else "proc/cpuinfo")
     assert main(["describe-machine", str(at)]) == 2
-    why = {"nothing": "give / or a copy", "no tarball": "is no tarball"}
+    why = {"nothing": "give / or a copy", "no tarball": "is not a tarball"}
     assert why[given] in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_timeline_command_prints_first_replication_of_each_variant(
         "on the machine that was measured a", "on the machine that was measured b",
     ]  # fmt: skip
     for every, told in (
-        ("5 s", "make them 1 to 10000"),
+        ("5 s", "allowed are 1 to 10000"),
         ("0 s", "--every"),
         ("x", "is not a quantity"),
         ("1 us", "4000000 intervals"),

@@ -57,7 +57,7 @@ def test_replay_reports_a_beginning_inside_a_plug(tmp_path: Path, capsys: pytest
         assert main(["replay", str(path), "--max-sectors-kb", "512", "--max-segments", "128"]) == 0
         out = capsys.readouterr().out
         assert f"decisions    {equal} equal" in out
-        assert "1 decisions are not judged: the capture begins inside a plug" in out
+        assert "1 decisions are not compared: the capture begins inside a plug" in out
         assert out.count("not judged") == 1
 
 

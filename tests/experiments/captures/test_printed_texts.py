@@ -204,7 +204,7 @@ def test_tracepoints_without_sectors_are_passed_over() -> None:
         assert events(ftrace.parse, _T + fields) == [passed]
     flush = Event(1, 1_234, 2, "block_bio_queue", "8,16", "FWS")
     assert events(ftrace.parse, f"{_T}block_bio_queue: 8,16 FWS 18446744073709551615 + 0 [a]") == [flush]
-    with pytest.raises(BadInput, match="block_bio_queue without its fields; expected 7,0 W 1053824"):
+    with pytest.raises(BadInput, match="block_bio_queue has no fields; expected: 7,0 W 1053824"):
         events(ftrace.parse, f"{_T}block_bio_queue: 8,16 W 18446744073709551615 + 8 [a]")
 
 
@@ -243,4 +243,4 @@ def test_a_message_repeats_the_beginning_of_a_long_line() -> None:
     """The message has the first 60 characters, with escapes for unprintable ones."""
     assert quoted("  a\x00b\n") == r"'a\x00b'"
     assert quoted("x" * 60) == f"'{'x' * 60}'"
-    assert quoted("x" * 61) == f"'{'x' * 60}' and more"
+    assert quoted("x" * 61) == f"'{'x' * 60}' ..."

@@ -197,7 +197,7 @@ def test_costs_are_printed_and_written_to_a_machine_file(
             ":1: program_ns: 'x9000000' is not a whole number; record the capture with",
         ),
         (("# command", "# cmd"), ":2: lacks the command"),
-        (("filesystem xfs", "filesystem btrfs"), ":1: is of btrfs; capture on one of ext4, xfs"),
+        (("filesystem xfs", "filesystem btrfs"), ":1: was made on btrfs; capture on one of ext4, xfs"),
         (("wrote=1", "wrote=5"), "has files of 5 pages; capture small files"),
         (("bdi 7:0", "bdi 8:0"), "has no write by a flusher of 7,0;"),
     ],

@@ -138,11 +138,11 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
         ),
         (
             ftrace.parse, f"{_F}block_getrq: 7,0 W 32",
-            "c:1: block_getrq without its fields; expected 7,0 W 1053824 + 8 [task]",
+            "c:1: block_getrq has no fields; expected: 7,0 W 1053824 + 8 [task]",
         ),
         (
             ftrace.parse, f"{_F}block_rq_issue: 7,0 W 32",
-            "c:1: block_rq_issue without its fields; expected 7,0 W 12288 () 536 + 24 be,0,4 [task]",
+            "c:1: block_rq_issue has no fields; expected: 7,0 W 12288 () 536 + 24 be,0,4 [task]",
         ),
         (
             ftrace.parse, f"{_F}block_unplug: [x]",

@@ -274,7 +274,7 @@ def test_bios_and_losses_are_counted(tmp_path: Path) -> None:
     trace.write_text(TRACE, errors="surrogateescape")
     assert recorder.counted(trace) == ({"7,0": 2, "8,0": 1}, 7)
     trace.write_text("# tracer: nop\n")
-    with pytest.raises(BadInput, match="made no bio; capture something that writes"):
+    with pytest.raises(BadInput, match="submitted no bio; give a command that writes to a disk"):
         recorder.counted(trace)
 
 

@@ -239,7 +239,9 @@ def test_bios_of_other_devices_are_not_judged(tmp_path: Path) -> None:
     path.write_text(HEAD + text)
     assert judged(path).decisions_total == judged(path).decisions_equal == 2
     path.write_text(HEAD.replace(" device 7,0", "") + text)
-    with pytest.raises(BadInput, match=r"several; give one with --device: 7,0 \(2 bios\), 8,0 \(1 bios\)"):
+    with pytest.raises(
+        BadInput, match=r"several devices; give one of them with --device: 7,0 \(2 bios\), 8,0 \(1 bios\)"
+    ):
         judged(path)
     assert judged(path, options=Options(device="8,0")).decisions_total == 1
 
@@ -271,11 +273,11 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
     yield (
         "cut line",
         good + b"  flush-9   [000] .....  1.0: block_getrq: 7,0 W 1",
-        ":5: block_getrq without its fields",
+        ":5: block_getrq has no fields",
     )
-    yield "cut xz", _cut(named("dd12")), "the packed text breaks off"
-    yield "cut gz", gzip.compress(good * 999)[:-40], "the packed text breaks off"
-    yield "blktrace", b"\x07\x74\x61\x65" + bytes(60), "blkparse first"
+    yield "cut xz", _cut(named("dd12")), "the compressed text is damaged"
+    yield "cut gz", gzip.compress(good * 999)[:-40], "the compressed text is damaged"
+    yield "blktrace", b"\x07\x74\x61\x65" + bytes(60), "convert them to text with blkparse"
     yield "no limits", no_limits, ":1: max_segments: is not in the header; give --max-segments"
     yield (
         "no number",
@@ -283,7 +285,7 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
         ":1: max_segments: 'many' is not a whole number; give a complete capture",
     )
     yield "old", good.replace(b"6.18.44", b"2.6.32"), "kernel: Linux 2.6.32 has no plug"
-    yield "scheduler", good.replace(b"scheduler none", b"scheduler cfq"), "scheduler: cfq is not known"
+    yield "scheduler", good.replace(b"scheduler none", b"scheduler cfq"), "scheduler: is cfq; use one of"
     yield (
         "no number at all",
         good.replace(b"segments 128", "segments \u00b2".encode()),
@@ -292,7 +294,7 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
     yield (
         "not its device",
         good.replace(b"device 7,0", b"device 9,9"),
-        "has no bio for 9,9; it has 7,0 (1 bios)",
+        "has no bio for 9,9; the devices with bios are 7,0 (1 bios)",
     )
     yield "no bio", HEAD.replace(" device 7,0", "").encode() + PLUG.encode(), "has no bio"
 
@@ -316,10 +318,10 @@ def test_unreadable_capture_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--device", "7"], "write it as 7:0"),
+        (["--device", "7"], "is '7'; give MAJ:MIN, such as 7:0"),
         (["--device", "9:9"], "has no bio for 9,9"),
         (["--kernel", "linux"], "is not a kernel version"),
-        (["--max-segments", "64"], "was made with 128; leave out --max-segments 64"),
+        (["--max-segments", "64"], "is 128 in the header; leave out --max-segments 64"),
         (["--scheduler", "bfq"], "scheduler: is none in the header; leave out --scheduler bfq"),
         (["--out", "there"], "give --kernel"),
     ],
@@ -348,9 +350,9 @@ def issued(name: str, *eras: str) -> dict[str, Issued]:
 def test_kernel_without_its_own_rules_is_noted(kernel: str, notes: int) -> None:
     """The note names the kernel whose rules are used in its place."""
     of = conditions_of(open_capture(named("dd12")), Options(kernel=kernel))
-    said = [note for note in of.notes if note.startswith(f"{kernel} is asked for")]
+    said = [note for note in of.notes if note.startswith(f"--kernel is {kernel};")]
     assert len(said) == notes
-    assert all(note.endswith(f"read in {of.asked}") for note in said)
+    assert all(note.endswith(f"rules of Linux {of.asked}") for note in said)
 
 
 def test_interleaved_streams_need_a_walk_of_the_complete_list() -> None:
@@ -421,4 +423,4 @@ def test_mean_size_without_requests_is_zero() -> None:
     """A capture may end before a request leaves its plug."""
     conditions: Any = SimpleNamespace(era="6.18", asked="3.11")
     told = report_module._era_table(conditions, {"6.18": Issued(Counter()), "3.11": Issued(Counter())})
-    assert told.splitlines()[-1].split() == ["3.11", "<-", "asked", "0", "0.0"]
+    assert told.splitlines()[-1].split() == ["3.11", "<-", "--kernel", "0", "0.0"]

@@ -76,7 +76,7 @@ Requests that the plugs of each era would issue for the same bios:
 
 plug rules of          requests  mean KiB  <=4K  <=8K  <=32K  >1024K
 ---------------------  --------  --------  ----  ----  -----  ------
-3.11 <- asked                 4     529.0     1     .      2       1
+3.11 <- --kernel              4     529.0     1     .      2       1
 6.17 = this capture's        13       6.2    10     2      1       ."""
     )
 

@@ -129,7 +129,7 @@ def test_background_ratio_of_0_is_a_setting(tmp_path: Path) -> None:
 def test_sysctl_without_a_number_is_an_error(tmp_path: Path) -> None:
     """The error names the file and the text."""
     root = dump(tmp_path, CPUS, MEMORY, {"sysctl.txt": "vm.dirty_ratio = many\n"})
-    with pytest.raises(BadInput, match=r"sysctl\.txt: says 'many'; a whole number was expected"):
+    with pytest.raises(BadInput, match=r"sysctl\.txt: is 'many'; a whole number was expected"):
         describe(root)
 
 
@@ -212,7 +212,7 @@ def test_a_virtual_disk_is_not_taken_for_a_rotating_one(name: str, rotates: str,
     disk = {f"sys/block/{name}/size": "2048\n", f"sys/block/{name}/queue/rotational": f"{rotates}\n"}
     found = "\n".join(lines(dump(tmp_path, CPUS, MEMORY, RELEASE, disk)))
     assert f'[disks.{name}]  # 0 GB\nlike = "virtio-ssd"  # assumed: a virtual disk' in found
-    assert ("says that it rotates whatever lies beneath" in found) == (rotates == "1")
+    assert ("for which rotational is 1 whatever the host uses" in found) == (rotates == "1")
 
 
 PARTITIONS: Final = "major minor  #blocks  name\n\n   8  0  976762584 sda\n   8  1  976761560 sda1\n"
@@ -295,6 +295,6 @@ def test_dump_of_several_machines_is_refused(tmp_path: Path) -> None:
     for name in ("a", "b"):
         dump(tmp_path / name, CPUS, MEMORY)
     with pytest.raises(
-        BadInput, match=rf"more than one machine; give one of them: {tmp_path}/a, {tmp_path}/b"
+        BadInput, match=rf"has several machines; give one of them: {tmp_path}/a, {tmp_path}/b"
     ):
         describe(tmp_path)

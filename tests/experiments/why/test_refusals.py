@@ -73,7 +73,7 @@ def test_the_cause_of_a_later_failure_separates_the_runs() -> None:
     (above,) = refusals_of(late, [{"size": 7, "other": 1}], USUAL, messages)
     assert above.causes == ("size",)
     (reason,) = refusals_of(late, [{"size": 9, "other": 1}], USUAL, messages)
-    assert reason.text() == "2: no space after 8 .. 9 s; no single number decides"
+    assert reason.text() == "2: no space after 8 .. 9 s; no single number is the cause"
     (reason,) = refusals_of(late, [], USUAL, messages)
     assert reason.causes == ()
 
@@ -110,7 +110,7 @@ def test_a_sensitivity_lists_what_the_model_refuses(monkeypatch: pytest.MonkeyPa
     after = lines[lines.index("refused runs, by reason:") + 1 :]
     assert len(after) == 2
     (chunk,) = (line for line in after if path in line)
-    assert "should be a multiple of 4096; with " + path in chunk
+    assert "use a multiple of 4096; with " + path in chunk
     (late,) = (line for line in after if cv.path in line)
     assert f"a law of the model is broken: cv {cv.high} breaks it; with {cv.path} = {cv.high:g}" in late
     document = json.loads(json.dumps(found.document()))

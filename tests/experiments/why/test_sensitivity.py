@@ -180,7 +180,7 @@ def test_refused_runs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         return RUN if job.case.scenario == base else Failure("input", "no")
 
     simulate_by(monkeypatch, only_base)
-    with pytest.raises(BadInput, match="refuses one of each two runs side by side"):
+    with pytest.raises(BadInput, match="refuses a run of every pair that is compared"):
         sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=0)
 
 
@@ -222,7 +222,7 @@ def test_sensitivity_command_prints_a_table_and_draws_a_picture(
     assert told.out.startswith("Effect of the assumed numbers on wall_time of base")
     assert (tmp_path / "out" / "tornado.png").read_bytes().startswith(b"\x89PNG")
     for more, why in (
-        (["--sobol", "12"], "--sobol: 12 is no power of two"),
+        (["--sobol", "12"], "--sobol: 12 is not a power of two"),
         (["--figure", "x"], "--figure: there is no x; use one of"),
         (["--quick"], "--quick: base has no smaller run"),
         (["--trajectories", "1"], "--trajectories: one says nothing"),
