@@ -58,7 +58,7 @@ def test_replay_reports_a_beginning_inside_a_plug(tmp_path: Path, capsys: pytest
         out = capsys.readouterr().out
         assert f"decisions    {equal} equal" in out
         assert "1 decisions are not compared: the capture begins inside a plug" in out
-        assert out.count("not judged") == 1
+        assert out.count("not compared") == 1
 
 
 PLUG, UNPLUG = line("block_plug", "[flush]"), "[flush] {}"

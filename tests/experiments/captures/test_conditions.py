@@ -89,7 +89,8 @@ def test_kernel_option_asks_for_another_kernel() -> None:
         (Header("6.18", "none", 0, 64, 7), ["7,0", "8,0", "8,0"], {},
          ["c: device: has several devices; give one of them with --device: 8,0 (2 bios), 7,0 (1 bios)"]),
         (FULL, ["8,0"], {}, ["c: device: has no bio for 7,0; the devices with bios are 8,0 (1 bios)"]),
-        (FULL, ["7,0"], {"device": "9,9"}, ["c: device: has no bio for 9,9; the devices with bios are 7,0 (1 bios)"]),
+        (FULL, ["7,0"], {"device": "9,9"},
+         ["c: device: has no bio for 9,9; the devices with bios are 7,0 (1 bios)"]),
     ],
 )  # fmt: skip
 def test_problems_of_conditions_are_reported_at_once(

@@ -173,7 +173,7 @@ def test_single_group_needs_no_advice(config: Path) -> None:
     """The error states that all inodes belong to one group, and nothing is run."""
     one = ["filesystem.agcount=1"]
     with pytest.raises(
-        BadInput, match=r"kernel.flusher: all inodes are in one allocation group, .* \"hash\" }"
+        BadInput, match=r"kernel.flusher: all inodes are in one allocation group and .* \"hash\" }"
     ):
         advise(config, one, "one", False, How())
 

@@ -223,7 +223,7 @@ def test_sensitivity_command_prints_a_table_and_draws_a_picture(
     assert (tmp_path / "out" / "tornado.png").read_bytes().startswith(b"\x89PNG")
     for more, why in (
         (["--sobol", "12"], "--sobol: 12 is not a power of two"),
-        (["--figure", "x"], "--figure: there is no x; use one of"),
+        (["--figure", "x"], "--figure: is 'x'; use one of"),
         (["--quick"], "--quick: base has no smaller run"),
         (["--trajectories", "1"], "--trajectories: one says nothing"),
     ):
