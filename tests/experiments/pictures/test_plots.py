@@ -281,7 +281,7 @@ def test_runs_without_the_key_of_an_axis_are_refused(
     config.write_text(f'{text}[variants.xfs]\n[variants.ext4]\nfilesystem.like = "loop-ext4"\n')
     assert main(["run", str(config), "--out", out]) == 0
     assert main(["plot", out, "--x", "filesystem.agcount"]) == 2
-    assert "filesystem.agcount: 1 of 2 runs have no such key; leave them out" in capsys.readouterr().err
+    assert "filesystem.agcount: 1 of 2 runs lack this key; leave them out" in capsys.readouterr().err
     assert main(["plot", out, "--x", "filesystem.agcount", "--where", "variant=xfs"]) == 0
     frame = frame_of(read_results(Path(out)), Wanted(by=("filesystem.agcount",)))
     assert list(frame["filesystem.agcount"]) == ["4", "-"]
@@ -305,7 +305,7 @@ def test_unreadable_result_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "out" / "plan.json").write_text(
         '{"title": "t", "axes": [], "command": [], "model": "m", "runs": []}'
     )
-    assert "holds no run that has ended" in told()
+    assert "has no finished run" in told()
     out = swept(tmp_path)
     (run, *_) = (out / "runs").iterdir()
     (run / "levels.parquet").write_bytes(b"PAR1")

@@ -71,8 +71,8 @@ def test_p13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {(job.seed, job.replication) for job in ran} == {(5, 0)}
     assert made.rounds < MAX_ROUNDS
     assert max(abs(made.errors[row]) for row in ("P13-sys-u", "P13-wall-u", "P13-wall-p")) < 0.011
-    first = "round 1: writer_scale 2.0, flusher_scale 2.0, exit_time 5000; to change by sys +22.3 %"
-    assert said[0].startswith(first), "the distance is the logarithm of 2.5 / 2"
+    first = "round 1: writer_scale 2.0, flusher_scale 2.0, exit_time 5000; wanted change sys +22.3 %"
+    assert said[0].startswith(first), "the logarithm of 2.5 / 2"
 
 
 def test_fit_to_the_committed_constants_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

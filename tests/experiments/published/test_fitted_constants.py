@@ -52,6 +52,6 @@ def test_the_note_stands_under_the_tables(tmp_path: Path, capsys: pytest.Capture
     config = tmp_path / "x.toml"
     config.write_text(TEXT)
     assert main(["run", str(config), "--set", 'machine.like="p13-vm"']) == 0
-    assert "\n\nthese constants of the machine were fitted to a report" in capsys.readouterr().out
+    assert "\n\nthese constants of the machine were fitted to another report" in capsys.readouterr().out
     assert main(["run", str(config)]) == 0
     assert "fitted" not in capsys.readouterr().out

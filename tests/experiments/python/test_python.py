@@ -103,7 +103,7 @@ def test_study_lists_its_cases_before_a_run() -> None:
         wbsim.load("nowhere.toml")
     with pytest.raises(BadInput, match="unknown key"):
         wbsim.experiment("titel = 3")
-    with pytest.raises(wbsim.BadInput, match="holds no result"):
+    with pytest.raises(wbsim.BadInput, match="has no results"):
         wbsim.results(CAPTURES)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         wbsim.nothing  # noqa: B018
@@ -169,7 +169,7 @@ BIG: Any = 10**5_000  # of more digits than Python prints
         (lambda: wbsim.load("a\0b"), "load(): source: is 'a\\x00b'; give a text without a NUL character"),
         (lambda: wbsim.Capture("\0"), "__init__(): path: is '\\x00'; give a text without a NUL character"),
         (lambda: wbsim.load("x" * 300), f"{'x' * 300}: File name too long; give"),
-        (lambda: wbsim.results("x" * 300), f"{'x' * 300}: holds no result"),
+        (lambda: wbsim.results("x" * 300), f"{'x' * 300}: has no results"),
         (lambda: wbsim.load(BIG), "load(): source: is a whole number of more than 64 bits"),
         (
             lambda: wbsim.experiment(TEXT).set({"a": [1, BIG]}),
@@ -220,7 +220,7 @@ def test_wrong_argument_of_a_plot_is_reported_by_its_name() -> None:
             lambda: found.plot("n", where={"n": 7}),
             "plot(): where: n: no remaining run has 7; use one of ",
         ),
-        (lambda: found.heat_map("n", "n"), "heat_map(): y: is n, as x is"),
+        (lambda: found.heat_map("n", "n"), "heat_map(): y: is n, the value of x too"),
         (lambda: found.heat_map("n", "variant", "x"), "heat_map(): 'x': unknown key"),
         (lambda: found.summary("x"), "summary(): 'x': unknown key"),
         (lambda: replace(found, outcomes=()).over_time(), "over_time(): no run lasted"),

@@ -66,7 +66,7 @@ def test_a_single_run_is_not_counted(
 
 @pytest.mark.parametrize(
     ("share", "told"),
-    [(0.5, ""), (0.1, "wbsim: about 92 s left; sooner with less to do"), (0.0, "")],
+    [(0.5, ""), (0.1, "wbsim: about 92 s left; for a shorter run use fewer files"), (0.0, "")],
     ids=["soon over", "long", "not begun"],
 )
 def test_pipe_gets_one_message_if_runs_take_long(

@@ -134,7 +134,7 @@ def test_unfinished_result_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "_write_columns", full)
-    with pytest.raises(BadInput, match=rf"{tmp_path}: No space left on device; give a directory"):
+    with pytest.raises(BadInput, match=rf"{tmp_path}: No space left on device; give a writable directory"):
         store.keep(job(), RUN)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["failed", "runs"]
     assert list((tmp_path / "runs").iterdir()) == []
@@ -149,7 +149,7 @@ def test_unfinished_result_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
 def test_unwritable_directory_is_refused_before_anything_runs(tmp_path: Path) -> None:
     """The directory lies below a file, because root may write anywhere else."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="give a directory that can be written with --out"):
+    with pytest.raises(BadInput, match="give a writable directory with --out"):
         Store(tmp_path / "file" / "out", Names())
 
 
@@ -196,7 +196,7 @@ def test_status_counts_done_failed_and_missing_runs(
     assert json.loads(capsys.readouterr().out)["counts"] == status.counts
     plan = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps({**plan, "model": "old"}))
-    assert "the same command runs all of it again" in status_of(tmp_path).text()
+    assert "the same command repeats all of them" in status_of(tmp_path).text()
 
 
 def test_dataset_is_tidy(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_impossible_wall_time_is_a_damaged_result(number: str, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("model", "told"),
-    [("0123456789abcdef", "is of another version of wbsim"), (None, "is a damaged result")],
+    [("0123456789abcdef", "was written by another version of wbsim"), (None, "is a damaged result")],
 )
 def test_result_without_new_figures_is_one_error(model: str | None, told: str, tmp_path: Path) -> None:
     """The summary of another version lacks on_disk_time.  A summary of this version without it is damaged."""
