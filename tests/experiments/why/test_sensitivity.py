@@ -225,7 +225,7 @@ def test_sensitivity_command_prints_a_table_and_draws_a_picture(
         (["--sobol", "12"], "--sobol: 12 is not a power of two"),
         (["--figure", "x"], "--figure: is 'x'; use one of"),
         (["--quick"], "--quick: base has no smaller run"),
-        (["--trajectories", "1"], "--trajectories: one says nothing"),
+        (["--trajectories", "1"], "--trajectories: is 1; give at least 2"),
     ):
         assert main(["sensitivity", str(config), *more]) == 2
         assert why in capsys.readouterr().err
