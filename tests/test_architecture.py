@@ -158,19 +158,29 @@ def test_only_named_modules_of_models_are_outside_folders() -> None:
 
 
 def long_functions(source: str, most: int) -> list[str]:
-    """Return the functions of more than *most* lines."""
-    return [
-        f"{node.name}: {node.end_lineno - node.lineno + 1}"
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= most
-    ]
+    """Return the functions of more than *most* lines, without the docstring."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            if ast.get_docstring(node) is not None:
+                lines -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+            if lines > most:
+                found.append(f"{node.name}: {lines}")
+    return found
 
 
 def test_functions_stay_short() -> None:
-    """No function has more than fifty lines, and the check can fail."""
+    """No function has more than fifty lines without its docstring, and the check can fail.
+
+    The docstring of a public function may describe many columns.
+    """
     for path in SOURCES:
         assert long_functions(path.read_text(), 50) == [], path.name
     assert long_functions("def f():\n" + "    x = 1\n" * 50, 50) == ["f: 51"]
+    documented = 'def f():\n    """One.\n\n    Two.\n    """\n' + "    x = 1\n"
+    assert long_functions(documented * 2, 1) == ["f: 2"] * 2
+    assert long_functions(documented, 2) == []
 
 
 def long_signatures(source: str, most: int) -> list[str]:

@@ -119,7 +119,7 @@ def runs(document: Path) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("document", filter(runs, DOCUMENTS), ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", list(filter(runs, DOCUMENTS)), ids=lambda path: path.stem)
 def test_blocks_of_a_document_run(document: Path, tmp_path: Path) -> None:
     """Files, commands and Python of a document run in one folder, in order; Python runs last."""
     blocks = blocks_of(document.read_text())

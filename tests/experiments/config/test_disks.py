@@ -45,8 +45,7 @@ def test_device_starts_from_the_drive_that_like_names() -> None:
 
 def test_like_replaces_the_complete_device() -> None:
     """No key of the earlier drive is left."""
-    changes = ('machine.device.like = "bm1743"', 'machine.disks.vdb = { device.like = "pm9a3" }')
-    assert drive(*changes).device == DRIVES["pm9a3"].device
+    assert drive('machine.disks.vdb = { device.like = "pm9a3" }').device == DRIVES["pm9a3"].device
 
 
 @pytest.mark.parametrize(

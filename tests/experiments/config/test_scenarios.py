@@ -113,13 +113,27 @@ def test_given_keys_override_the_part_that_like_names() -> None:
 
 
 @pytest.mark.parametrize("key", ["device", "queue"])
-def test_keys_of_an_unnamed_disk_are_refused_if_disks_have_names(key: str) -> None:
-    """The error gives the key of the named disk; such a key was ignored before."""
-    disks = {"a": {"like": "pm9a3"}}
-    mount = {"like": "loop-xfs", "disk": "a"}
-    _, problems = expanded(machine={"like": "loop-vm", "disks": disks, key: {}}, filesystem=mount)
-    message = f"the disks of this machine have names; write machine.disks.a.{key}"
-    assert (f"machine.{key}", message) in problems
+@pytest.mark.parametrize(
+    "disks",
+    [{"loop0": {"like": "pm9a3"}}, {"loop0": {"device": {}, "queue": {}}}],
+    ids=["like", "parts"],
+)
+def test_keys_of_a_disk_are_given_in_one_place(key: str, disks: dict[str, Any]) -> None:
+    """If the machine and the disk's name both set a part of the disk, one value would be lost."""
+    _, problems = expanded(machine={"like": "loop-vm", "disks": disks, key: {}})
+    assert (
+        f"machine.{key}", f"the disks of this machine have names; write machine.disks.loop0.{key}"
+    ) in problems  # fmt: skip
+
+
+def test_keys_of_the_only_disk_are_refused_if_a_file_lists_disks(tmp_path: Path) -> None:
+    """The disks of a user's machine file are all that the machine has, and they have names."""
+    (tmp_path / "box.toml").write_text('like = "loop-vm"\ndisks.a = { like = "pm9a3" }\n')
+    _, problems = expanded(
+        machine={"like": str(tmp_path / "box.toml"), "device": {"speed": 2}}, filesystem={"like": "loop-xfs"}
+    )
+    message = "the disks of this machine have names; write machine.disks.a.device"
+    assert ("machine.device", message) in problems
 
 
 _PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"

@@ -6,8 +6,8 @@ A single disk, mount or program needs no name.  Its keys are then below ``machin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
 from wbsim.experiments.config.filesystems import Host, filesystem_of
@@ -75,24 +75,30 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     if set(named) - known:  # a user's file lists all disks of its machine
         machine["disks"] = {}
     disks = dict(machine["disks"])
-    if named or len(disks) != 1:
-        _refuse_keys_of_one_disk(likes, only, [*named, *disks])
-    else:
-        (name,) = disks
-        if "device" in only:
-            only["device"] = with_like(likes, only["device"], drives)
-        disks[name] = merged(disks[name], only)
+    if only or not named:
+        _change_only_disk(likes, disks, only, named, drives)
     groups = {name: add_disk(likes, disks, name, named, drives) for name in named}
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
     machine["disks"] = named.like(by_name)
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
-def _refuse_keys_of_one_disk(likes: Likes, given: Table, names: Sequence[str]) -> None:
-    """Add a problem for each key of *given*, the settings of a machine's only disk, which has no name."""
-    for key in given:
+def _change_only_disk(likes: Likes, disks: dict[str, Any], only: Table, named: Table, drives: Bases) -> None:
+    """Put *only*, the keys ``device`` and ``queue`` of a machine, over its only disk in *disks*.
+
+    Add a problem if the machine has several disks, or if the disk is set under its name in *named*, too.
+    """
+    names = [*disks, *named]
+    again = named.get(names[0]) if names else None
+    twice = isinstance(again, Table) and any(key in again for key in (*only, "like"))
+    if len(disks) == 1 and not (only and twice):
+        if "device" in only:
+            only["device"] = with_like(likes, only["device"], drives)
+        disks[names[0]] = merged(disks[names[0]], only)
+        return
+    for key in only:
         what = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"
-        likes.problems.wrong(given, key, what)
+        likes.problems.wrong(only, key, what)
 
 
 def _host(machine: Table | None, release: Release) -> Host:
