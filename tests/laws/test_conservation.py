@@ -232,7 +232,7 @@ def test_broken_law_of_a_filesystem_names_the_mount() -> None:
     machine = run(PAGED)
     loses_a_dirty_page(machine)
     (name,) = machine.mounts
-    with pytest.raises(LawBroken, match=f"^{name}: the dirty pages"):
+    with pytest.raises(LawBroken, match=f"^{name}: a file counts"):
         machine.check()
 
 

@@ -50,7 +50,7 @@ def test_streams_get_larger_extents_with_each_remedy() -> None:
         ('filesystem.size="100 TiB"', "at most 1 TiB"),
         ('filesystem.group_head="3 GiB"', "larger than group_head"),
         ('filesystem.size="11 TiB"', "at most 1 TiB"),
-        ('machine.device.piece="100 B"', "whole sectors"),
+        ('machine.device.piece="100 B"', "a whole number of sectors"),
     ],
 )
 def test_impossible_disks_name_the_remedy(override: str, hint: str) -> None:

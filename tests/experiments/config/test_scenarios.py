@@ -126,7 +126,7 @@ def test_keys_of_a_disk_are_given_in_one_place(key: str, disks: dict[str, Any]) 
     ) in problems  # fmt: skip
 
 
-def test_keys_of_the_only_disk_are_refused_if_a_file_lists_disks(tmp_path: Path) -> None:
+def test_machine_file_with_disks_refuses_keys_of_the_only_disk(tmp_path: Path) -> None:
     """The disks of a user's machine file are all that the machine has, and they have names."""
     (tmp_path / "box.toml").write_text('like = "loop-vm"\ndisks.a = { like = "pm9a3" }\n')
     _, problems = expanded(

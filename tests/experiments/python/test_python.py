@@ -223,7 +223,7 @@ def test_wrong_argument_of_a_plot_is_reported_by_its_name() -> None:
         (lambda: found.heat_map("n", "n"), "heat_map(): y: is n, the value of x too"),
         (lambda: found.heat_map("n", "variant", "x"), "heat_map(): 'x': unknown key"),
         (lambda: found.summary("x"), "summary(): 'x': unknown key"),
-        (lambda: replace(found, outcomes=()).over_time(), "over_time(): no run lasted"),
+        (lambda: replace(found, outcomes=()).over_time(), "over_time(): all runs ended before"),
     ):
         with pytest.raises(wbsim.BadInput) as refused:
             ask()

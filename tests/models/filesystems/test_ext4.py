@@ -247,7 +247,7 @@ def test_full_filesystem_is_an_error() -> None:
         "descriptors": 28_000 * 4 * KIB,
         "journal": {**LOOP_EXT4.journal.inputs(), "size": 4 * MIB},
     }
-    with pytest.raises(NoSpace, match="full; give a larger one"):
+    with pytest.raises(NoSpace, match="full; give a larger filesystem"):
         run(Scenario.model_validate(inputs))
 
 

@@ -33,7 +33,7 @@ def test_command_line_of_report_p13_is_read() -> None:
     [
         ("fs_mark -S0 -n 10 -L 2", "required: -d"),
         ("fs_mark -d a -L 2", "use -S0"),
-        ("fs_mark -S0 -s 4k -L 2 -d a", "plain numbers"),
+        ("fs_mark -S0 -s 4k -L 2 -d a", "is not a plain number"),
         ("fs_mark -S0 -L 2 -x -d a", "unrecognized arguments: -x"),
         ("fs_mark -S0 -d a", "add -k"),
         ("fio --name=x", "not an fs_mark command"),
