@@ -50,8 +50,8 @@ _MACHINE: Final = (
     Key(
         "machine.like", "The machine that brings the keys that are not given.", _name("machines"), "required"
     ),
-    Key("machine.device", "Changes to the device of the machine's only disk.", "table", "none"),
-    Key("machine.queue", "Changes to the queue of the machine's only disk.", "table", "none"),
+    Key("machine.device", "Changes to the device of the only disk of a catalogue machine.", "table", "none"),
+    Key("machine.queue", "Changes to the queue of the only disk of a catalogue machine.", "table", "none"),
 )
 _DISK: Final = (
     Key("machine.disks.NAME.like", "The drive that brings device and queue.", _name("disks"), "none"),

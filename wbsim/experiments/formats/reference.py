@@ -8,7 +8,7 @@ from typing import Final
 from wbsim.experiments.config.keys import Section, sections
 from wbsim.experiments.config.values import MOST_OF, amount
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.sim.units import EXAMPLES
+from wbsim.sim.units import EXAMPLES, SCALES
 
 FIGURES_TITLE: Final = "## Figures"
 _PARTS: Final = {
@@ -22,7 +22,9 @@ _PARTS: Final = {
 """The titles of the parts, by the path of the first section; other sections have their path as title."""
 _NOTES: Final = {
     "scenario": "The keys from here on belong into `scenario` or into a variant.",
-    "machine": "A machine with one disk has its keys below `machine.device` and `machine.queue`, too.",
+    "machine": "`machine.device` and `machine.queue` change the only disk of a machine of the catalogue."
+    "  They are refused if the configuration or a machine file has `disks`, or the machine has several:"
+    " write `machine.disks.NAME.device`.",
     "mounts.NAME": "A single filesystem stands in `filesystem`; its disk is the machine's only disk.  One of"
     " several has a name, and stands in `mounts.NAME` with the keys of `filesystem` and these.",
     "programs.NAME": "A single program stands in `workload`, with the same keys.  The keys below, which are"
@@ -30,20 +32,30 @@ _NOTES: Final = {
     " that number of paths.",
 }
 """Paragraphs about sections, by path."""
+_UNITS: Final = [
+    (kind, f"`{EXAMPLES[kind]}`", ", ".join(f"`{unit}`" for unit in scale)) for kind, scale in SCALES.items()
+]
+"""The kinds of quantities: an example of each, and its units."""
 _WORDS: Final = (
-    f"A time is a text such as {EXAMPLES['time']}, a size such as {EXAMPLES['size']}, and a rate such as"
-    f" {EXAMPLES['rate']}.  A row without an upper bound allows at most {amount(MOST_OF['ns'], 'ns')},"
+    "A quantity is a text with a number and a unit.  KiB, MiB, GiB and TiB are powers of two; kB, MB, GB and"
+    " TB are powers of ten.  The number may have a fraction if the result is a whole number of ns, B or B/s,"
+    ' as in `"1.5 GiB"`.  A number without a unit is refused, also 0: write `"0 B"`.  Only `dirty_bytes` and'
+    " `dirty_background_bytes` take a bare number of bytes, as sysctl does.",
+    f"A row without an upper bound allows at most {amount(MOST_OF['ns'], 'ns')},"
     f" {amount(MOST_OF['B'], 'B')}, {amount(MOST_OF['B/s'], 'B/s')}, or the whole number {MOST_OF['1']}.",
-    "`NAME` stands for a name that you give.  The default is a value, or the part that brings it: `the"
-    " machine's` means the machine that `like` names.  In `the kernel's, or 2` the value behind *or* holds if"
-    " the part has another `kind`.  A table of another `kind` must give each key without such a value."
-    "  `none` means that the key is left out.",
+    "`NAME` stands for a name that you give.  The column *default* has a value, or the part that the value"
+    " comes from: `the machine's` is the value of the machine that `like` names.  `none` means that the key"
+    " is left out.",
+    "Some parts have a `kind`, such as `kernel.flusher`.  If you write another `kind` than the part that"
+    " `like` names, its values do not apply.  In `the kernel's, or 2` the value 2 then holds.  If the default"
+    " is only `the kernel's`, you must then give the key.",
 )
+"""The paragraphs at the top, below the table of units."""
 
 
 def reference() -> str:
     """Return all keys and all figures, as Markdown."""
-    lines = [*_paragraphs(_WORDS)]
+    lines = [*_table(("quantity", "example", "units"), _UNITS), "", *_paragraphs(_WORDS)]
     for section in sections():
         lines += _section(section)
     lines += [FIGURES_TITLE, "", "A run has these figures, for tables, pictures and datasets.", ""]
