@@ -100,17 +100,14 @@ def run(words: list[str], folder: Path) -> None:
     assert ran.returncode == 0, f"{' '.join(words)}\n{ran.stdout}\n{ran.stderr}"
 
 
-def run_block(block: Block, folder: Path) -> None:
-    """Write the file of *block*, or run its commands, in *folder*."""
-    if block.kind == "file":
-        path = folder / block.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(block.text + "\n")
-        if path.suffix == ".toml" and "scenario" in tomllib.loads(block.text):
+def write_files(blocks: list[Block], folder: Path) -> None:
+    """Write the files among *blocks* to *folder*, and assert that the configurations among them are valid."""
+    files = [(folder / block.name, block.text) for block in blocks if block.kind == "file"]
+    for path, text in files:
+        path.write_text(text + "\n")
+    for path, text in files:
+        if path.suffix == ".toml" and "scenario" in tomllib.loads(text):
             load(path)
-    elif block.kind == "commands":
-        for words in block.commands():
-            run(["-m", "wbsim.experiments.cli", *words], folder)
 
 
 def runs(document: Path) -> bool:
@@ -121,9 +118,11 @@ def runs(document: Path) -> bool:
 @pytest.mark.long
 @pytest.mark.parametrize("document", list(filter(runs, DOCUMENTS)), ids=lambda path: path.stem)
 def test_blocks_of_a_document_run(document: Path, tmp_path: Path) -> None:
-    """Files, commands and Python of a document run in one folder, in order; Python runs last."""
+    """The files of a document are written to one folder; its commands run there in order, Python last."""
     blocks = blocks_of(document.read_text())
+    write_files(blocks, tmp_path)
     for block in blocks:
-        run_block(block, tmp_path)
+        for words in block.commands() if block.kind == "commands" else ():
+            run(["-m", "wbsim.experiments.cli", *words], tmp_path)
     if program := "\n".join(block.text for block in blocks if block.kind == "python"):
         run(["-c", program], tmp_path)
