@@ -1,4 +1,6 @@
-"""Five ways through the code: the files and folders that each touches, and the number of changes of the file.
+"""Five ways through the code: the files and folders that each touches, and its changes to another file.
+
+A change is a call or a return whose code lies in another file than the step before (`Way.changes`).
 
 Each way is a small run on the interpreted engine *light*, in a new process.  ``NUMBA_DISABLE_JIT=1`` lets the
 profile function see what Numba compiles otherwise.  All modules are imported before.
@@ -6,7 +8,7 @@ profile function see what Numba compiles otherwise.  All modules are imported be
 | way | window |
 |---|---|
 | small page | fs_mark writes a second file of 4 KiB: from the filesystem's part of write(2) to clean |
-| large page | dd writes a second file of 256 pages in one call: the same |
+| large page | dd writes a second file of 256 pages in one call: from its last 224 pages to clean |
 | inodes | sync(2) with three dirty inodes, on V13's machine: from the call to the return |
 | configuration | ten lines of TOML: `execute` of `wbsim run`, without `run_case` (build, simulate) |
 | capture | the smallest committed capture: `execute` of `wbsim replay` |
@@ -86,7 +88,10 @@ _CAPTURE: Final = "tests/captures/discards.trace.xz"
 
 
 class Count(NamedTuple):
-    """The files, folders and changes of a way; `changes_above` without the layer `sim`."""
+    """The numbers of files, folders and changes of a way.
+
+    ``changes_above``: the number of changes if the calls and returns in the layer `sim` are left out.
+    """
 
     name: str
     files: int
@@ -132,7 +137,11 @@ def commanded(*arguments: str) -> Callable[[], object]:
 
 
 def ways() -> dict[str, Way]:
-    """Return the five ways; the process must have `ENVIRONMENT`."""
+    """Return the five ways; the process must have `ENVIRONMENT`.
+
+    The window of a page is warm: it opens at the last call of `_APPEND` or `_WRITE`, which the second program
+    makes.
+    """
     import_all()
     fs_mark = "fs_mark -D 10000 -S0 -n 1 -s 4096 -L 1 -k -d /srv/{}"
     dd = "dd if=/dev/zero of=/srv/{} bs=1M count=1"

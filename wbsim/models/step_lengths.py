@@ -13,7 +13,8 @@ from dataclasses import dataclass
 class StepLengths:
     """The lengths of all steps of one machine.
 
-    ``calls``: the number of write(2) calls, or of parts of one call, that fio or dd makes in one event.
+    ``calls``: the largest number of writes that fio or dd makes in one event.  A write(2) of at most one page
+    counts as one write.  A longer write(2) counts as one write for each of its pages.
     """
 
     calls: int = 256

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -18,21 +18,27 @@ from wbsim.experiments.machines.costs import scales_of
 from wbsim.models.catalogue.machines import MACHINES
 
 COMMAND = "fs_mark -k -S0 -n 200 -s 4096 -d /mnt/x/a"
+EVENT_NS: Final = 200
+"""The time of tracing an event."""
 HEAD = (
-    "# kernel 6.18.44 scheduler none device 7,0 event_ns 200 program_ns 9000000 filesystem {kind} at /mnt/x\n"
+    f"# kernel 6.18.44 scheduler none device 7,0 event_ns {EVENT_NS} program_ns 9000000"
+    " filesystem {kind} at /mnt/x\n"
     f"# command: {COMMAND}\n"
 )
 
 
 class Text:
-    """The text of a capture; each event is written with its distance from the event before (us)."""
+    """A capture that is written event by event.
+
+    Arguments that end in ``_us`` are times since the event before.  The time stamps begin at 5 s.
+    """
 
     def __init__(self, kind: str = "xfs") -> None:
         self.lines = [HEAD.format(kind=kind)]
         self.us = 5_000_000
 
     def event(self, after_us: int, name: str, fields: str = "", pid: int = 70) -> None:
-        """Add an event."""
+        """Add an event of the task *pid*."""
         self.us += after_us
         seconds, micros = divmod(self.us, 1_000_000)
         task = f"kworker/u8:1-{pid}"
@@ -48,7 +54,7 @@ class Text:
         self.event(after_us, "writeback_start", f"bdi {bdi}: sb_dev 0:0 nr_pages=8 reason=sync", pid)
 
     def file(self, queue_us: int, merge_us: int, end_us: int, pages: int = 1, pid: int = 70) -> None:
-        """Add a file whose bio merges."""
+        """Add a file whose bio merges: the bio is queued and merged, and the visit of the inode ends."""
         self.event(queue_us, "block_bio_queue", "7,0 W 8 + 8 [kworker/u8:1]", pid)
         self.event(merge_us, "block_bio_backmerge", "7,0 W 8 + 8 [kworker/u8:1]", pid)
         self.event(end_us, "writeback_single_inode", f"bdi 7:0: ino=1 wrote={pages} cgroup_ino=1", pid)
@@ -66,24 +72,30 @@ class Text:
 
 
 def test_time_between_two_events_belongs_to_the_second(tmp_path: Path) -> None:
-    """Time of other tasks, of tracing and before the start of the flusher is taken off."""
+    """Time of other tasks and of tracing is subtracted.
+
+    Time before writeback_start and up to writeback_written belongs to no file and no request.
+    """
     text = Text()
-    text.event(3, "block_bio_queue", "7,0 W 8 + 8 [x]")  # not a flusher yet
+    text.event(3, "block_bio_queue", "7,0 W 8 + 8 [x]")  # no file: the task is not a flusher yet
     text.start(1_000)
     text.file(7, 1, 2)
     text.switch(1, 70, 9)
     text.switch(50, 9, 70)
-    text.file(8, 1, 2)  # of the 59 us since the last event the flusher ran 9
+    text.file(8, 1, 2)  # its first event comes after 59 us, of which the flusher ran 1 + 8
     text.request(3, 1)
     text.event(4, "block_rq_complete", "7,0 W () 8 + 8 [0]")  # an interrupt does not end the flusher's step
     text.event(2, "block_unplug", "[kworker/u8:1] 1")
     text.event(5, "block_rq_issue", "7,0 W 4096 () 8 + 8 be,0,4 [kworker/u8:1]")
-    text.event(9, "writeback_written", "bdi 7:0: nr_pages=6")
+    text.event(9, "writeback_written", "bdi 7:0: nr_pages=6")  # these 9 us count nowhere
     text.event(400, "block_unplug", "[kworker/u8:1] 1")
     found = flusher_time(text.save(tmp_path))
     assert (found.files, found.pages, found.requests) == (2, 2, 1)
-    assert found.file_ns == pytest.approx((7 + 1 + 2 + 9 + 1 + 2) * 1_000 / 2 - 3 * 200)
-    assert found.request_ns == pytest.approx((3 + 1 + 6 + 5 + 400) * 1_000 - 5 * 200)
+    first_us, second_us = 7 + 1 + 2, (1 + 8) + 1 + 2
+    assert found.file_ns == pytest.approx((first_us + second_us) * 1_000 / 2 - 3 * EVENT_NS)
+    get_us, plug_us, unplug_us, issue_us, last_unplug_us = 3, 1, 4 + 2, 5, 400
+    request_us = get_us + plug_us + unplug_us + issue_us + last_unplug_us
+    assert found.request_ns == pytest.approx(request_us * 1_000 - 5 * EVENT_NS)
     assert found.recording.program_ns == 9_000_000
     assert found.recording.command == COMMAND
 
@@ -103,14 +115,20 @@ def test_each_flusher_has_its_own_times(tmp_path: Path) -> None:
     text.file(90, 90, 90)
     found = flusher_time(text.save(tmp_path))
     assert (found.files, found.pages, found.requests) == (2, 4, 1)
-    assert found.file_ns == pytest.approx((4 + 6 + 1 + 4 + 1) * 1_000 / 2 - 2.5 * 200)
+    assert found.file_ns == pytest.approx((4 + 6 + 1 + 4 + 1) * 1_000 / 2 - 2.5 * EVENT_NS)
 
 
-@pytest.mark.parametrize(
-    ("kind", "lists"),
-    [("xfs", 150 + 300 + 150 + 150 + 10_200 + 4 * 2 + 620), ("ext4", 150 + 300 + 150 + 8_400 + 4 * 2 + 620)],
-)
-def test_desk_costs_are_scaled_to_the_capture(kind: str, lists: int, tmp_path: Path) -> None:
+_LISTS_NS = {"take_ns": 150, "inode_ns": 300, "requeue_ns": 150}
+_PAGES_NS = {"page_ns of 4 pages": 4 * 2, "folio_ns": 620}
+DESK_FILE_NS: Final = {
+    "xfs": {**_LISTS_NS, "log.commit_ns": 150, "map_ns": 10_200, **_PAGES_NS},
+    "ext4": {**_LISTS_NS, "map_ns": 8_400, **_PAGES_NS},
+}
+"""The flusher's times for a file of 4 pages on the desk, by key."""
+
+
+@pytest.mark.parametrize("kind", ["xfs", "ext4"])
+def test_desk_costs_are_scaled_to_the_capture(kind: str, tmp_path: Path) -> None:
     """The flusher's scale is the captured time of a file divided by the desk's.
 
     The writer's scale is the captured time of the command divided by its time in the model.
@@ -122,8 +140,9 @@ def test_desk_costs_are_scaled_to_the_capture(kind: str, lists: int, tmp_path: P
     for _ in range(4):
         text.request(3, 1)
     found = scales_of(text.save(tmp_path))
-    assert found.desk_file_ns == lists
-    assert found.flusher == pytest.approx((23_000 - 600) / lists)
+    desk_ns = sum(DESK_FILE_NS[kind].values())
+    assert found.desk_file_ns == desk_ns
+    assert found.flusher == pytest.approx(((20 + 1 + 2) * 1_000 - 3 * EVENT_NS) / desk_ns)
     assert found.desk_program_ns is not None
     assert found.writer == pytest.approx(9_000_000 / found.desk_program_ns)
     own = tmp_path / "mine.toml"
@@ -140,7 +159,7 @@ def test_desk_costs_are_scaled_to_the_capture(kind: str, lists: int, tmp_path: P
     assert processors.given("writer_scale").origin.value == "measured"
     block = processors.paths.block
     total_ns = (block.request_ns + block.insert_ns + block.dispatch_ns) * processors.flusher_scale
-    assert total_ns == pytest.approx(4_000 - 400, rel=0.01)
+    assert total_ns == pytest.approx((3 + 1) * 1_000 - 2 * EVENT_NS, rel=0.01)
     desk: Any = MACHINES["desk-vm"].processors.paths.block
     assert block.request_ns / block.insert_ns == pytest.approx(desk.request_ns / desk.insert_ns, rel=0.01)
 
@@ -229,4 +248,4 @@ def test_flusher_is_not_charged_while_switched_out(tmp_path: Path) -> None:
     text.switch(2, 70, 9)
     text.switch(30, 9, 70)
     text.file(8, 1, 2)
-    assert flusher_time(text.save(tmp_path)).file_ns == (10 + 14) * 1_000 / 2 - 600
+    assert flusher_time(text.save(tmp_path)).file_ns == (10 + 14) * 1_000 / 2 - 3 * EVENT_NS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,11 @@ from tests.experiments.why.test_explain import FAST, SLOW, SWEPT
 from wbsim.experiments.pictures.thread_times import SHORT, thread_times_picture
 from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns
 from wbsim.experiments.why.explain import Result
+
+
+def row_of(part: Any) -> int:
+    """Return the row of the bar to which *part* belongs: the middle of its height."""
+    return round(part.get_y() + part.get_height() / 2)
 
 
 def test_run_has_a_bar_for_each_kind_of_thread() -> None:
@@ -32,7 +39,7 @@ def test_sweep_has_a_panel_for_each_kind_of_thread() -> None:
         "1 (100,000 files/s)", "12 (125,000 files/s)",
     ]  # fmt: skip
     assert flusher.get_ylim() == (1.5, -0.5), "the axis points down"
-    assert [(round(bar.get_y() + 0.36), round(bar.get_width())) for bar in flusher.patches] == [
+    assert [(row_of(part), round(part.get_width())) for part in flusher.patches] == [
         (0, 15), (0, 60), (1, 80), (1, 20),
     ]  # fmt: skip
     assert [round(bar.get_width()) for bar in process.patches] == [5, 95]
@@ -65,24 +72,30 @@ LIVES = st.dictionaries(st.sampled_from(CAUSES), st.sampled_from([1, 400, 9_000,
 
 @given(st.lists(LIVES, min_size=1, max_size=3))
 def test_a_bar_is_as_long_as_its_thread_was_busy(threads: list[dict[str, int]]) -> None:
-    """The legend names each part that is drawn.  A part that is too short to be seen is left out."""
+    """A bar may lack a part that is too short to be seen.
+
+    The legend has the colours of all parts that are drawn, and names no idle cause.
+    """
     kinds = [Kind(f"k{n}x", 1, {**life}, 1) for n, life in enumerate(threads)]
     run = SLOW._replace(kinds=kinds)
     figure = thread_times_picture(Result("t", (), [run]))
     (panel,) = figure.axes
     legend = [text.get_text() for of in figure.legends for text in of.get_texts()]
     assert not set(legend) & set(AWAY)
+    named = {patch.get_facecolor() for of in figure.legends for patch in of.get_patches()}
+    assert named == {part.get_facecolor() for part in panel.patches}
     shown = [kind for kind in kinds if busy_ns(kind.life) >= SEEN * run.length_ns]
     for place, kind in enumerate(shown or kinds):
-        drawn = sum(bar.get_width() for bar in panel.patches if round(bar.get_y() + 0.36) == place)
+        drawn = sum(part.get_width() for part in panel.patches if row_of(part) == place)
         assert drawn == pytest.approx(100 * busy_ns(kind.life) / run.length_ns, abs=100 * SEEN)
 
 
 def test_a_run_without_busy_threads_has_bars_of_all_kinds() -> None:
-    """The bars are white; a sweep has a panel for each kind."""
+    """The bars are empty, because idle time is not drawn.  A sweep has a panel for each kind."""
     idle = [Kind(name, 0, {"waiting idle": 2e6}, 1) for name in ("a", "b")]
     (panel,) = thread_times_picture(Result("t", (), [SLOW._replace(kinds=idle)])).axes
     assert [label.get_text() for label in panel.get_yticklabels()] == ["a", "b"]
+    assert not panel.patches, "the bars are empty"
     swept = [run._replace(kinds=idle) for run in SWEPT]
     assert len(thread_times_picture(Result("t", ("contexts",), swept)).axes) == 2
 

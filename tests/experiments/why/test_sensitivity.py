@@ -21,7 +21,14 @@ from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.why import sensitivity as sensitivity_module
-from wbsim.experiments.why.sensitivity import Effect, Guess, guesses_of, sensitivity, with_numbers
+from wbsim.experiments.why.sensitivity import (
+    TORNADO,
+    Effect,
+    Guess,
+    guesses_of,
+    sensitivity,
+    with_numbers,
+)
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Origin
 
@@ -61,10 +68,12 @@ def test_every_assumed_number_with_a_range_is_a_guess() -> None:
 
 
 def test_range_with_distant_ends_is_logarithmic() -> None:
-    """The middle of a range depends on the distance of its ends, and whole numbers stay whole.
+    """A range is logarithmic if its high end is more than 30 times its low end, which must be above 0.
 
-    * 1 to 10 000: the middle is 100
-    * 1 to 30: the middle is 15.5
+    * 1 to 10 000: the middle is 100.
+    * 1 to 30: the middle is 15.5.
+    * 0 to 3, in whole numbers: the middle is 2.
+    * 0 to 10 000: the middle is 5 000, because 0 has no logarithm.
     """
     assert Guess("a", 1.0, 1.0, 10_000.0).at(0.5) == pytest.approx(100)
     assert Guess("a", 1.0, 1.0, 30.0).at(0.5) == 15.5
@@ -104,7 +113,7 @@ def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     json.dumps(found.document())
     panel = tornado(found).axes[0]
     assert panel.get_yticklabels()[-1].get_text().startswith(WAKE)
-    assert len(panel.patches) == 2 * 10 + 1
+    assert len(panel.patches) == 2 * TORNADO + 1, "two halves of each bar, and the band of the interval"
 
 
 def test_constant_figure_has_effects_and_shares_of_0(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,12 +143,15 @@ GUESSES = [Effect(Guess(name, 1.0, 0.0, 2.0), 1.0, 0.0) for name in "ab"]
 
 @pytest.mark.source
 def test_interval_is_the_middle_95_percent_of_sobol_s_runs() -> None:
-    """The 64 x (2 + 2) runs result in 0, 1, ... 255.  The ends of the interval lie a fortieth inside."""
+    """The 64 x (2 + 2) runs result in 0, 1, ... 255.  The ends of the interval lie a fortieth inside.
+
+    The 4 x (2 + 2) runs result in 0, 1, ... 15.
+    """
     study: Any = Figures(lambda run: run)
     _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 64)
     assert [low, high] == pytest.approx([6.375, 255 - 6.375])
     _, (low, high) = sensitivity_module.sobol_effects(study, GUESSES, 2, 4)
-    assert 0 < low < high < 15, "with few runs the value also lies between the bounds"
+    assert 0 < low < high < 15, "the interval of 16 runs lies between the smallest and the largest figure"
 
 
 @pytest.mark.source
@@ -152,7 +164,10 @@ def test_refused_sobol_runs_count_as_the_mean_of_others() -> None:
 
 
 def test_effect_without_interactions_has_no_sigma(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number that adds 8 through its range does so upwards and downwards, wherever the others are."""
+    """The figure rises by 8 over the range of one number, whatever values the other numbers have.
+
+    Each step of Morris, upwards or downwards, finds the effect 8, so these effects do not scatter.
+    """
     simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=10 + 8 * share(job, WAKE)))
     (first, *_) = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0).effects
     assert first.guess.path == WAKE

@@ -107,9 +107,9 @@ class Writer:
 
 
 def test_writer_above_limit_writes_back_1_5_times_its_ratelimit() -> None:
-    """A writer above the limit writes back 60 pages, which is 1.5 times its ratelimit of 40.
+    """A writer above the limit asks for 60 pages: 1.5 times its ratelimit of 40.
 
-    The 10 pages that it dirtied are fewer than the ratelimit.  A writer at the limit writes back no page.
+    The ratelimit counts because the writer dirtied only 10 pages.  A writer at the limit writes back no page.
     """
     at = Writer(100, 100)
     assert (at.balance(), at.asked, at.pauses) == (0, [], [])
@@ -120,10 +120,12 @@ def test_writer_above_limit_writes_back_1_5_times_its_ratelimit() -> None:
 
 
 def test_writer_continues_above_the_limit_after_writing_its_chunk() -> None:
-    """A writer that has written its chunk of 60 pages continues, although 240 pages are above the limit.
+    """A writer leaves the throttle once it has written its chunk of 60 pages.
 
-    * 0: it writes 40 pages, and then sleeps until the next tick.
-    * 1 ms: it writes 20 pages and continues 1 000 ns later.
+    The limit is 100 pages, but 240 pages are still dirty.
+
+    * 0: it asks for 60 pages, writes 40, and then sleeps until the next tick.
+    * 1 ms: it asks for 60 pages again, writes 20, and leaves 1 000 ns later.
     """
     of = Writer(300, 300, wrote=(40, 20))
     assert of.balance() == MS + 1_000
@@ -173,11 +175,14 @@ def test_background_writeback_is_started_above_its_threshold(dirty: int, started
 
 
 def test_write_bandwidth_is_updated_every_200_ms() -> None:
-    """The write bandwidth is updated at most every 200 ms, here from 100 MiB/s.
+    """The write bandwidth, here 100 MiB/s, is updated when a slice of the flusher ends, at most every 200 ms.
+
+    The first two slices began at 0.
 
     * 199 ms: no update.
     * 200 ms: 400 pages in 200 ms are 2 000 pages/s, which count with 200 of 4 096 parts.
-    * 1 300 ms: the slice began after the last update, more than a second ago, so only the stamp changes.
+    * 1 300 ms: the last update is 1 100 ms old, and the slice began later, at 250 ms.  If an update is more
+      than a second old and older than the slice, the flusher was idle, so only the stamp changes.
     """
     of = Writer(0, 0)
     bandwidth = of.wb.bandwidth
@@ -257,7 +262,9 @@ def test_writer_to_2_6_31_waits_until_congestion_ends() -> None:
 def test_write_bandwidth_of_3_1_matches_a_literal_reading(
     hz: int, steps: list[tuple[int, int, int, int]]
 ) -> None:
-    """The write bandwidth of each of two contexts is estimated as in 3.11, at most every 200 ms.
+    """The throttle of 3.1 estimates the write bandwidth of each of two contexts as 3.11 does.
+
+    The literal reading is of 3.11 (`page_writeback`).  An estimate changes at most every 200 ms.
 
     A step is (context, ms since the last step, pages written, ms since the slice began).
     """

@@ -140,7 +140,10 @@ def dd(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
-    """Return the running dds, which end with the last write."""
+    """Return the running streams.
+
+    A stream ends when its file is written, fsynced if *spec* has ``fsyncs``, and closed.
+    """
     pages, calls_a_page = max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)
     return FileWriters(
         parts=parts,
@@ -149,7 +152,7 @@ def dd(
             Job(
                 spec.directories[i % len(spec.directories)],
                 [sequential()],
-                pages * spec.count,
+                length=pages * spec.count,  # pages, or blocks if a page has several blocks
                 call_pages=pages,
                 calls_a_page=calls_a_page,
                 fsyncs=spec.fsyncs,

@@ -70,7 +70,7 @@ def rm(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> TreeProcesses:
-    """Return a running rm, or several."""
+    """Return the running processes of rm: *spec.times* processes, which share the files."""
     return TreeProcesses(
         parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
         operation=_operation,
@@ -78,6 +78,7 @@ def rm(
 
 
 def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    """Return the steps of unlink(2) of one file; see `Names.look_up` for *lead_ns* and *factor*."""
     return filesystem.names.unlink(thread, lead_ns, factor)
 
 

@@ -30,6 +30,8 @@ _PREALLOC: Final = {
     "size": "[V 2.6.39, 3.1]",
     "preceding": "[V 3.10, 3.11, 6.17]",
 }
+_REPAIRED: Final = "2.6.34-n10"
+"""2.6.34 with the repair of report N10: a page walk counts pages, as from 2.6.35 on."""
 
 
 def _xfs(
@@ -60,11 +62,15 @@ def _xfs(
 
 
 def xfs_rules(kernel: str) -> dict[str, Given]:
-    """Return the rules of *kernel* by its release; between two releases that were read, the earlier holds."""
+    """Return the rules of *kernel* by its release.
+
+    The source of a rule names the releases that were read, such as [V 3.10].  A change between two of these
+    releases has its release from mechanisms.md or from memory ([R]).
+    """
     release = release_of(kernel)
     rules = _xfs(
         "fixed" if release < (2, 6, 38) else "size" if release < (3, 9, 0) else "preceding",
-        counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != "2.6.34-n10" else "pages",
+        counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != _REPAIRED else "pages",
         whole_calls=release >= (4, 8, 0),
         wraps=release < (4, 20, 0),
         unwritten=release >= (5, 10, 0),
@@ -88,10 +94,11 @@ class XfsRules(Spec):
 
     * ``prealloc``: the reservation behind the end of a growing file.  It is constant ("fixed", to 2.6.37), a
       power of two up to the file's size ("size", to 3.8), or twice the extents in front ("preceding").
-    * ``zeroing_converts``: a write that leaves a gap behind the old end converts the delayed extent there at
-      once (6.10 and later).
-    * ``nr_to_write_counts``: a page walk counts the pages that it writes ("pages"), or its calls while XFS
-      multiplies the budget by four ("calls_x4", 2.6.32 to 2.6.34).
+    * ``zeroing_converts``: before a write that leaves a gap behind the old end, the delayed extent at that
+      end gets its blocks (6.10 and later).
+    * ``nr_to_write_counts``: the budget of a page walk, nr_to_write, counts pages ("pages") or calls of
+      writepage ("calls_x4", 2.6.32 to 2.6.34).  With "calls_x4", XFS multiplies nr_to_write by four in each
+      call, and the call may write this number of further pages.
     * ``whole_calls``: a reservation is counted from the end of the write(2), not of the page (iomap: 4.8 and
       later).
     * ``wraps``: a walk that reaches the end of the file continues at its beginning, once (to 4.19).
@@ -348,7 +355,10 @@ class XfsSpec(FilesystemSpec):
 
     @property
     def writeback_groups(self) -> int:
-        """See `FilesystemSpec.writeback_groups`: a mount asks for one for each group (mechanisms.md 4.3)."""
+        """See `FilesystemSpec.writeback_groups`.
+
+        A mount asks for one writeback context for each allocation group (mechanisms.md 4.3).
+        """
         return self.agcount
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
