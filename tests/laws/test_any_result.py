@@ -32,8 +32,8 @@ pytestmark = pytest.mark.long
 PHASES: Final = [Phase.explicit, Phase.generate] if "EXAMPLES" in os.environ else list(Phase)
 EXAMPLES: Final = int(os.environ.get("EXAMPLES", "8"))
 NO_ANSWER: Final = {
-    "timeline": ["ended before its levels were looked at once", r"--every: 0 intervals of"],
-    "layout": ["each of its files lies in one run", "no file has a block yet"],
+    "timeline": ["ended before the first sample of its levels", r"--every: .* s: 0 intervals in a run"],
+    "layout": ["has only files of one extent", "no file has a block yet"],
     "plot": [r"at one point of the picture differ in .*; give --by KEY or --where KEY=VALUE"],
 }
 """The questions without an answer: a run that is too short, files without extents, too many panels."""

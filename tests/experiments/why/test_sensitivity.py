@@ -109,7 +109,7 @@ def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert 10 < low < 11.5 < 18.5 < high < 20
     text = found.text()
     assert text.splitlines()[0] == "Effect of the assumed numbers on wall_time of base"
-    assert f"of which {len(rest)} move it by less than 1 %" in text
+    assert f"of which {len(rest)} change it by less than 1 %" in text
     json.dumps(found.document())
     panel = tornado(found).axes[0]
     assert panel.get_yticklabels()[-1].get_text().startswith(WAKE)
