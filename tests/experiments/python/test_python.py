@@ -132,6 +132,8 @@ def test_a_capture_is_judged_by_any_rules() -> None:
     assert list(frame["rules"]) == ["a", "b"]
     assert (frame["requests"] > 0).all()
     assert capture.draw().axes
+    (panel, *_) = capture.draw({"mine": wbsim.PLUG_RULES["3.11"]}).axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["6.17", "mine"]
 
 
 def test_script_imports_the_modules_of_its_folder_next_to_wbsim(tmp_path: Path) -> None:

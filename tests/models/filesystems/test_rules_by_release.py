@@ -22,7 +22,7 @@ BOUNDS: dict[Any, dict[str, list[tuple[str, Any]]]] = {
     xfs_rules: {
         "prealloc": [
             ("2.6.29", "fixed"), ("2.6.37", "fixed"), ("2.6.38", "size"), ("3.8", "size"),
-            ("3.9", "preceding"), ("6.18", "preceding"),
+            ("3.9.0", "preceding"), ("6.18", "preceding"),
         ],
         "nr_to_write_counts": [
             ("2.6.31", "pages"), ("2.6.32", "calls_x4"), ("2.6.34", "calls_x4"), ("2.6.35", "pages"),
