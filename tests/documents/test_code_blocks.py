@@ -117,7 +117,9 @@ def runs(document: Path) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("document", list(filter(runs, DOCUMENTS)), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "document", [document for document in DOCUMENTS if runs(document)], ids=lambda path: path.stem
+)
 def test_blocks_of_a_document_run(document: Path, tmp_path: Path) -> None:
     """The files of a document are written to one folder; its commands run there in order, Python last."""
     blocks = blocks_of(document.read_text())
