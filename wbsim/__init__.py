@@ -1,4 +1,4 @@
-"""A discrete-event laboratory of the Linux writeback path.
+"""A discrete-event simulator of the Linux writeback path.
 
 * `load` reads a configuration from a file, and `experiment` from a text.  Both return a `Study`.
 * `Study` has the methods `set`, `variant` and `vary`, which change it, and `run`, which simulates it.

@@ -5,6 +5,9 @@ Begin with `experiment`.  The text becomes a tree, whose tables know the place o
 names, ``like`` and counts, with `likes`, `disks`, `filesystems` and `programs`.  `Scenario` checks the
 result.
 
-`problems` collects all errors and reports them together, each with its place and its remedy.  `schema` lists
-the keys for editors and the reference.  The package `running` runs the cases.
+`problems` collects all errors and reports them together, each with its place and its remedy.  The package
+`running` runs the cases.
+
+`keys` lists all keys for the reference and for `schema`, the JSON Schema for editors.  It takes the sentences
+from `spec_docs`, the ranges from `values`, and the keys that no spec has from `keys_without_spec`.
 """

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from wbsim.experiments.config.other_keys import BESIDE, DEFAULTS, FILE, Key
+from wbsim.experiments.config.keys_without_spec import DEFAULTS, FILE, MORE_KEYS, Key
 from wbsim.experiments.config.spec_docs import about, sentences_of
 from wbsim.experiments.config.values import in_words, takes
 from wbsim.models.filesystems.spec import FilesystemSpec
@@ -77,7 +77,7 @@ def _sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
         return
     choices = ", ".join(f'`"{kind}"`' for kind in of_kinds)
     chosen = Key(f"{path}.kind", _CHOSEN, choices, default)
-    yield Section(path, "", about(spec)[:1], [*BESIDE.get(path, ()), chosen])
+    yield Section(path, "", about(spec)[:1], [*MORE_KEYS.get(path, ()), chosen])
     for kind, one in of_kinds.items():
         yield Section(path, kind, about(one), _rows(one, f"{path}.", default))
         yield from _below(one, path, default)
@@ -85,7 +85,7 @@ def _sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
 
 def _section(spec: type[Spec], path: str, default: str) -> Section:
     """Return the section of *spec* without the tables in it."""
-    return Section(path, "", about(spec), [*BESIDE.get(path, ()), *_rows(spec, f"{path}.", default)])
+    return Section(path, "", about(spec), [*MORE_KEYS.get(path, ()), *_rows(spec, f"{path}.", default)])
 
 
 def _rows(spec: type[Spec], prefix: str, default: str) -> list[Key]:

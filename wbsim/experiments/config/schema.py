@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from wbsim.experiments.config.keys import NAME, sections
-from wbsim.experiments.config.other_keys import Key
+from wbsim.experiments.config.keys_without_spec import Key
 
 _FILE: Final = ("title", "scenario", "replications", "quick", "variants", "sweep")
 """The keys at the top of a file; all other keys belong to the scenario."""

@@ -80,7 +80,7 @@ _KERNEL: Final = "The kernel that brings the keys that are not given."
 _FILESYSTEM: Final = "The filesystem that brings the keys that are not given; mkfs makes `xfs` and `ext4`."
 _EACH: Final = "A disk with a `count`; each gets this filesystem, and `{n}` in `at` stands for its number."
 _COMMAND: Final = "The command line of the program; several lines of dd run at once."
-BESIDE: Final[Mapping[str, Sequence[Key]]] = {
+MORE_KEYS: Final[Mapping[str, Sequence[Key]]] = {
     "machine": _MACHINE,
     "machine.disks.NAME": _DISK,
     "machine.disks.NAME.device": _DEVICE,
@@ -89,7 +89,7 @@ BESIDE: Final[Mapping[str, Sequence[Key]]] = {
     "filesystem": (Key("filesystem.like", _FILESYSTEM, _name("filesystems"), "required"),),
     "programs.NAME": (Key("programs.NAME.command", _COMMAND, "text; or a list", "required"),),
 }
-"""The keys that stand in a table beside those of its spec, by the path of the table."""
+"""The keys that a table has in addition to those of its spec, by the path of the table."""
 DEFAULTS: Final = {
     "mounts.NAME.disk": "the only disk",
     "mounts.NAME.at": '"/"',
