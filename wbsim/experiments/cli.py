@@ -43,7 +43,7 @@ def parser_of_wbsim() -> Parser:
     """Return the parser of the command line; it sets ``command`` to the name and ``parser`` to itself."""
     parser = Parser(
         prog="wbsim",
-        description="A discrete-event laboratory of the Linux writeback path.",
+        description="A discrete-event simulator of the Linux writeback path.",
         epilog="start with: wbsim reproduce P13 --quick",
         formatter_class=RawDescriptionHelpFormatter,
     )
