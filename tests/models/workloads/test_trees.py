@@ -24,6 +24,7 @@ from wbsim.models.workloads.rm import parse_command as rm
         (rm, "rm -rf /a", ["/a"]),
         (rm, "rm -r -f /a /b", ["/a", "/b"]),
         (rm, "/bin/rm --recursive /a", ["/a"]),
+        (rm, "rm -rf - /a", ["-", "/a"]),
         (bulkstat, "xfs_io -c bulkstat /a", ["/a"]),
         (bulkstat, "xfs_io -c 'bulkstat -a 3' /a", ["/a"]),
     ],

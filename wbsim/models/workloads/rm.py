@@ -56,7 +56,7 @@ def _apart(words: Sequence[str]) -> list[str]:
     """Return *words* with options that share a dash as separate options."""
     apart = []
     for word in words:
-        short = word.startswith("-") and not word.startswith("--")
+        short = word.startswith("-") and not word.startswith("--") and word != "-"
         apart += [f"-{letter}" for letter in word[1:]] if short else [word]
     return apart
 
