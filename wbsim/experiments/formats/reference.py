@@ -44,8 +44,8 @@ _WORDS: Final = (
     f"A row without an upper bound allows at most {amount(MOST_OF['ns'], 'ns')},"
     f" {amount(MOST_OF['B'], 'B')}, {amount(MOST_OF['B/s'], 'B/s')}, or the whole number {MOST_OF['1']}.",
     "`NAME` stands for a name that you give.  The column *default* has a value, or the part that the value"
-    " comes from: `the machine's` is the value of the machine that `like` names.  `none` means that the key"
-    " is left out.",
+    " comes from: `the machine's` is the value of the machine that `like` names, and `the command's` is the"
+    " value of the option in the command line or the job file.  `none` means that the key is left out.",
     "Some parts have a `kind`, such as `kernel.flusher`.  If you write another `kind` than the part that"
     " `like` names, its values do not apply.  In `the kernel's, or 2` the value 2 then holds.  If the default"
     " is only `the kernel's`, you must then give the key.",
