@@ -86,6 +86,20 @@ def test_links_lead_to_existing_files(document: Path) -> None:
         assert (document.parent / target).exists(), target
 
 
+def anchor_of(heading: str) -> str:
+    """Return the anchor that GitHub gives a *heading*."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_to_existing_headings(document: Path) -> None:
+    """The part of a link behind # is the anchor of a heading of its document."""
+    for target, anchor in re.findall(r"\]\(([^)#]*\.md|)#([^)]+)\)", document.read_text()):
+        linked = document.parent / target if target else document
+        headings = re.findall(r"^#+ (.*)$", linked.read_text(), re.MULTILINE)
+        assert anchor in map(anchor_of, headings), (target, anchor)
+
+
 def test_reference_matches_the_specs() -> None:
     """docs/reference.md is the output of `wbsim schema --reference`, below its first lines."""
     assert (
