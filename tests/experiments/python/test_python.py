@@ -200,6 +200,9 @@ BIG: Any = 10**5_000  # of more digits than Python prints
         (lambda: wbsim.experiment(TEXT).run(replications=0), "run(): replications: is 0; "),
         (lambda: wbsim.experiment(TEXT).run(jobs=-1), "run(): jobs: is -1; "),
         (lambda: wbsim.experiment(TEXT).run(out=""), "run(): out: is ''; "),
+        (lambda: wbsim.experiment(TEXT).run(out=__file__), f"run(): out {__file__}: {__file__} is a file; "),
+        (lambda: wbsim.experiment(TEXT).run(until_ci="x=2%"), "run(): until_ci: x: unknown"),
+        (lambda: wbsim.experiment(TEXT).run(until_ci="write_iops=2"), "run(): until_ci: write_iops=2 has no"),
     ],
 )
 def test_wrong_argument_is_reported_by_its_name(ask: Any, told: str) -> None:

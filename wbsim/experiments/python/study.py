@@ -235,10 +235,10 @@ class Study:
             2
         """
         shown = progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
-        precision = precision_of(until_ci) if until_ci is not None else None
+        precision = precision_of(until_ci, "run(): until_ci") if until_ci is not None else None
         experiment = self.experiment()
         directory = Path(out) if out is not None else None
-        refuse_file(directory)
+        refuse_file(directory, "run(): out")
         how = How(seed, directory, jobs, cluster, "always" if shown else "nothing")
         ran = run_experiment(experiment, how, replications, precision)
         return Findings(experiment.title, experiment.axes, tuple(ran.all_outcomes()))

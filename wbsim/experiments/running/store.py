@@ -90,17 +90,20 @@ _SAMPLE: Final = tuple(field.name for field in fields(Sample))
 _LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
 
 
-def refuse_file(out: Path | None) -> None:
-    """Refuse *out* before anything is simulated unless it is, or can become, a directory."""
+def refuse_file(out: Path | None, asked_by: str = "--out") -> None:
+    """Refuse *out* before anything is simulated unless it is, or can become, a directory.
+
+    *asked_by* names the option or the argument in the error.
+    """
     if out is None:
         return
     try:
         nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
     except (OSError, ValueError) as error:  # a name that no directory can have
         why = getattr(error, "strerror", None) or str(error)
-        raise bad(f"--out {str(out)[:_MOST_SHOWN]!r}", f"{why}; give a directory") from None
+        raise bad(f"{asked_by} {str(out)[:_MOST_SHOWN]!r}", f"{why}; give a directory") from None
     if not nearest.is_dir():
-        raise bad(f"--out {out}", f"{nearest} is a file; give a directory")
+        raise bad(f"{asked_by} {out}", f"{nearest} is a file; give a directory")
 
 
 class Store:
@@ -389,4 +392,4 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise bad(str(path), f"{error.strerror}; give a writable directory with --out") from None
+        raise bad(str(path), f"{error.strerror}; give a writable directory") from None

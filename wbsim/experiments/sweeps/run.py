@@ -44,21 +44,21 @@ class Precision(NamedTuple):
         return isnan(mean) or high - mean <= self.share * abs(mean) or len(outcomes) >= MOST
 
 
-def precision_of(text: str) -> Precision:
-    """Parse a precision such as ``write_iops=2%``.
+def precision_of(text: str, asked_by: str = "--until-ci") -> Precision:
+    """Parse a precision such as ``write_iops=2%``; *asked_by* names the option or the argument in errors.
 
     Raises:
         BadInput: the figure is unknown, or the share is not a percentage between 0 and 100.
     """
     name, equals, share = text.partition("=")
     if name not in FIGURES:
-        raise bad("--until-ci", f"{name}: {unknown_key(name, list(FIGURES))}")
+        raise bad(asked_by, f"{name}: {unknown_key(name, list(FIGURES))}")
     try:
         percent = float(share.strip().removesuffix("%"))
     except ValueError:
         percent = 0.0
     if not equals or not 0 < percent < 100 or not share.strip().endswith("%"):
-        raise bad("--until-ci", f"{text} has no share above 0 and below 100 %; write {name}=2%")
+        raise bad(asked_by, f"{text} has no share above 0 and below 100 %; write {name}=2%")
     return Precision(name, percent / 100)
 
 
