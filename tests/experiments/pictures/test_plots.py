@@ -15,10 +15,12 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.pictures.axes import COLOURS, MARKERS, panels, scale_to, short, ticks_at
+from wbsim.experiments.pictures.facets import lines_of, panels_of
 from wbsim.experiments.pictures.maps import heat_map
-from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, plot_directory
+from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, knees, plot_directory
 from wbsim.experiments.pictures.time import over_time, rates_of
 from wbsim.experiments.running.results import read_results
+from wbsim.experiments.statistics.dataset import with_setting
 from wbsim.experiments.statistics.figures import COLUMNS
 
 
@@ -139,12 +141,50 @@ def test_numbers_on_axes_are_short(value: float, said: str) -> None:
     assert short(value) == said
 
 
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        (["1 GiB", "1536 MiB"], ["1 GiB", "1536 MiB"]),
+        (["200 us", "1 ms"], ["200 us", "1 ms"]),
+        (["500 kB/s", "2 MB/s"], ["500 kB/s", "2 MB/s"]),
+        ([1 << 20, "2 MiB"], ["1 Mi", "2 Mi"]),
+        (["x1", "x2"], ["1", "2"]),
+    ],
+)
+def test_axis_of_quantities_has_their_units(values: list[object], ticks: list[str]) -> None:
+    """A number without a unit, and a factor, have none."""
+    frame = with_setting(FRAME.iloc[:2], "key", values)
+    (panel,) = against(frame, "key", ["file_rate"], ["variant"], "t").axes
+    panel.figure.canvas.draw()
+    assert [tick.get_text() for tick in panel.get_xticklabels()] == ticks
+    assert [text for text, _ in panels_of(frame, ["key"])] == [f"key = {tick}" for tick in ticks]
+    lines_by_two = lines_of(frame.assign(n=1), ["n", "key"])
+    assert [text for text, _ in lines_by_two] == [f"1, {tick}" for tick in ticks]
+
+
 @pytest.mark.parametrize(("low", "scale"), [(1.0, "linear"), (0.9, "log"), (0.0, "linear")])
 def test_axis_is_logarithmic_if_figures_differ_twentyfold(low: float, scale: str) -> None:
     """The largest figure must be more than twenty times the smallest, and no figure may be 0."""
     (panel,) = panels(1, "t")[1]
     scale_to(panel, [low, 20.0, float("nan")])
     assert panel.get_yscale() == scale
+
+
+def test_knee_of_a_quantity_has_its_unit() -> None:
+    """The line names the figure, the variant, the key and its value."""
+    sizes = [f"{size} MiB" for size in (1, 2, 3, 4)]
+    frame = pd.DataFrame({"variant": ["new"] * 4, "file_rate": [0.0, 6.0, 8.0, 9.0]})
+    frame = with_setting(frame, "size", sizes)
+    assert list(knees(frame, "size", "file_rate", ["variant"])) == ["knee of file_rate of new: size = 2 MiB"]
+
+
+def test_heat_map_of_quantities_has_their_units() -> None:
+    """Both axes have the values as a user writes them."""
+    frame = with_setting(FRAME, "size", ["1 KiB", "1 KiB", "2 KiB", "2 KiB", "2 KiB"])
+    frame = with_setting(frame, "pause", ["5 us", "5 us", "5 us", "1 ms", "1 ms"])
+    new, *_ = heat_map(frame, "size", "pause", "file_rate", "t").axes
+    assert [tick.get_text() for tick in new.get_xticklabels()] == ["1 KiB", "2 KiB"]
+    assert [tick.get_text() for tick in new.get_yticklabels()] == ["5 us", "1 ms"]
 
 
 def test_heat_map_has_the_mean_of_each_cell() -> None:
@@ -260,7 +300,7 @@ def test_plot_command_draws_figures_against_keys(tmp_path: Path, capsys: pytest.
         (["--x", "workload.nrfile"], "plot: workload.nrfile: unknown key; did you mean workload.nrfiles?"),
         (["--y", "iops"], "--y: iops: unknown key; "),
         (["--where", "nrfiles=1"], "--where: nrfiles: unknown key; use one of workload.nrfiles, workload.f"),
-        (["--where", "workload.filesize=3 MiB"], "has 3 MiB; use one of 1 Mi, 2 Mi"),
+        (["--where", "workload.filesize=3 MiB"], "has 3 MiB; use one of 1 MiB, 2 MiB"),
         (["--where", "workload.nrfiles"], "--where: is 'workload.nrfiles'; give KEY=VALUE"),
         ([*words, "--by", "variant"], "--by: is variant; a map has no lines"),
         ([*words, "--y", "file_rate"], "--y: is write_iops, file_rate; a map shows one figure"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
+from wbsim.experiments.config.values import amount
 from wbsim.experiments.statistics.figures import FIGURES
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def legend_below(figure: Figure, *on: Axes) -> None:
         )
 
 
-def ticks_at(panel: Axes, values: Sequence[Any]) -> None:
-    """Put ticks at *values*: at all of them, or at as many as are legible.
+def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:
+    """Put ticks at *values* of the base *unit*: at all of them, or at as many as are legible.
 
     Texts are spaced evenly.  An unknown value (nan) has no tick.
     """
@@ -76,7 +77,7 @@ def ticks_at(panel: Axes, values: Sequence[Any]) -> None:
     if ticks[0] > 0 and ticks[-1] > 8 * ticks[0]:
         panel.set_xscale("log", base=2)
     panel.set_xticks(_legible(ticks))
-    panel.xaxis.set_major_formatter(lambda value, _: short(value))
+    panel.xaxis.set_major_formatter(lambda value, _: short(value, unit))
     panel.xaxis.set_minor_locator(NullLocator())
 
 
@@ -88,8 +89,10 @@ def _legible(ticks: Sequence[float]) -> list[float]:
     return powers if len(powers) > 3 else list(ticks[:: -(-len(ticks) // _LEGIBLE_TICKS)])
 
 
-def short(value: float) -> str:
-    """Return *value* as a short text: 4 Gi for 4294967296."""
+def short(value: float, unit: str = "") -> str:
+    """Return *value* of the base *unit* as a short text: 4 Gi for 4294967296, and 4 GiB if the unit is B."""
+    if unit:
+        return amount(int(value), unit)
     for power, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
         if value >= 2**power and value % 2**power == 0:
             return f"{int(value) >> power} {prefix}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.config.problems import bad, listed
 from wbsim.experiments.pictures.axes import COLOURS, are_numbers, short
-from wbsim.experiments.statistics.dataset import number_of
+from wbsim.experiments.statistics.dataset import number_of, unit_of
 from wbsim.experiments.statistics.figures import COLUMNS
 
 if TYPE_CHECKING:
@@ -25,9 +25,16 @@ MOST_LINES: Final = len(COLOURS)
 _MEASURED: Final = {"replication", "seed", *COLUMNS, *COLUMNS.values()}
 
 
-def named(value: object) -> str:
-    """Return *value* as the text of a label."""
-    return short(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+def named(value: object, unit: str = "") -> str:
+    """Return *value* of the base *unit* as the text of a label."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return short(value, unit)
+    return str(value)
+
+
+def names_of(frame: pd.DataFrame, key: str, values: Iterable[object]) -> list[str]:
+    """Return the *values* of the setting *key* of *frame* as the texts of labels."""
+    return [named(value, unit_of(frame, key)) for value in values]
 
 
 def ordered(values: Iterable[object]) -> list[Any]:
@@ -78,7 +85,9 @@ def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Dat
     """Return a label and the runs of each line: one for each combination of values of *keys*."""
     if not keys:
         return [("", frame)]
-    return [(", ".join(map(named, values)), of) for values, of in frame.groupby(list(keys), sort=False)]
+    units = [unit_of(frame, key) for key in keys]
+    lines = frame.groupby(list(keys), sort=False)
+    return [(", ".join(map(named, values, units)), of) for values, of in lines]
 
 
 def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
@@ -95,17 +104,18 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
         key=lambda of: [place(value) for place, value in zip(order, of[0], strict=True)],
     )
     if len(divided) > MOST_PANELS:
-        left = "; ".join(f"{key} ({listed([*map(named, ordered(frame[key]))])})" for key in keys)
+        left = "; ".join(f"{key} ({listed(names_of(frame, key, ordered(frame[key])))})" for key in keys)
         raise bad(
             "plot",
             f"runs at one point of the picture differ in {left}: {len(divided)} panels, and at most"
             f" {MOST_PANELS} are readable; give --by KEY or --where KEY=VALUE (in Python: by, where)",
         )
-    return [(", ".join(map(_titled, keys, values)), of) for values, of in divided]
+    units = [unit_of(frame, key) for key in keys]
+    return [(", ".join(map(_titled, keys, values, units)), of) for values, of in divided]
 
 
-def _titled(key: str, value: object) -> str:
-    return str(value) if key == "variant" else f"{key} = {named(value)}"
+def _titled(key: str, value: object, unit: str) -> str:
+    return str(value) if key == "variant" else f"{key} = {named(value, unit)}"
 
 
 def chosen(
@@ -120,7 +130,7 @@ def chosen(
         found = [[_means(text, value) for value in frame[key]] for text in wanted]
         for text, hits in zip(wanted, found, strict=True):
             if not any(hits):
-                known = listed([*map(named, ordered(frame[key]))])
+                known = listed(names_of(frame, key, ordered(frame[key])))
                 raise bad(place, f"no remaining run has {named(text)}; use one of {known}", key)
         frame = frame[[any(hits) for hits in zip(*found, strict=True)]]
     return frame

@@ -10,7 +10,7 @@ import numpy as np
 
 from wbsim.experiments.formats.table import figure_text
 from wbsim.experiments.pictures.axes import TITLE_WIDTH, figure_label
-from wbsim.experiments.pictures.facets import differing, named, ordered, panels_of, settings_of
+from wbsim.experiments.pictures.facets import differing, names_of, ordered, panels_of, settings_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,8 @@ def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figu
         on.remove()
     for on, (part_title, _), of in zip(panels, parts, cells, strict=False):
         image = _draw(on, of, across, up, (low, high))
+        on.set_xticks(range(len(across)), names_of(frame, x, across))
+        on.set_yticks(range(len(up)), names_of(frame, y, up))
         on.set(xlabel=x, ylabel=y)
         on.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
     figure.colorbar(image, ax=panels[: len(parts)], label=figure_label(name))
@@ -67,8 +69,6 @@ def _draw(
     low, high = ends
     values = np.array([[of.get((row, column), np.nan) for column in across] for row in up])
     image = on.imshow(values, aspect="auto", origin="lower", cmap="YlGnBu", vmin=low, vmax=high)
-    on.set_xticks(range(len(across)), [named(value) for value in across])
-    on.set_yticks(range(len(up)), [named(value) for value in up])
     on.spines[:].set_visible(False)
     for (row, column), value in of.items():
         dark = value - low > 0.6 * (high - low)

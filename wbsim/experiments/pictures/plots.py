@@ -38,7 +38,7 @@ from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.running.results import Results, read_results, setting_of
 from wbsim.experiments.running.store import replace_whole
-from wbsim.experiments.statistics.dataset import of_one_kind, tidy
+from wbsim.experiments.statistics.dataset import tidy, unit_of, with_setting
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.intervals import knee_of
 from wbsim.sim.stats import confidence_95
@@ -115,7 +115,7 @@ def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
         if name in axes and (without := list(frame[name]).count("-")):
             message = f"{without} of {len(frame)} runs lack this key; leave them out with --where KEY=VALUE"
             raise bad("plot", message, name)
-        frame = frame.assign(**{name: of_one_kind(list(frame[name]))})
+        frame = with_setting(frame, name, list(frame[name]))
     return frame.rename(columns={column: name for name, column in COLUMNS.items()})
 
 
@@ -132,7 +132,7 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tup
     held = _held(results, frame) if "request_size" in figures and are_numbers(frame[x]) else None
     held = held if held is not None and min(frame[x]) < held < max(frame[x]) else None
     figure = against(frame, x, figures, by, title, held)
-    return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in _knees(frame, x, name, by)]
+    return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in knees(frame, x, name, by)]
 
 
 def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
@@ -200,7 +200,7 @@ def against(
         row[0].set_ylabel(figure_label(name), fontsize=9)
         for panel, found in zip(row, heights, strict=True):
             scale_to(panel, chain.from_iterable(heights))
-            ticks_at(panel, list(frame[x]))
+            ticks_at(panel, list(frame[x]), unit_of(frame, x))
             if not found:
                 message = "no run has this figure"
                 panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", color="0.35")
@@ -280,7 +280,7 @@ def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["x", "mean", "low", "high"])
 
 
-def _knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterator[str]:
+def knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterator[str]:
     """Yield a line of text for each line of each panel that has a knee."""
     if not are_numbers(frame[x]):
         return
@@ -291,7 +291,8 @@ def _knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterato
             knee = knee_of(list(points["x"]), list(points["mean"]), list(points["high"] - points["mean"]))
             if knee is not None:
                 whose = ", ".join(text for text in (label, title) if text)
-                yield f"knee of {name}{f' of {whose}' if whose else ''}: {x} = {short(knee)}"
+                at = short(knee, unit_of(frame, x))
+                yield f"knee of {name}{f' of {whose}' if whose else ''}: {x} = {at}"
 
 
 def _held(results: Results, frame: pd.DataFrame) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 IDENTITY = ("variant", "replication", "seed")
+_BASE_UNITS: Final = {"time": "ns", "size": "B", "rate": "B/s"}
+_UNITS: Final = "units"
+"""The attribute of a frame that has the base unit of each setting."""
 
 
 def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
@@ -36,14 +39,35 @@ def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     columns = ["variant", *axes, "replication", "seed", *COLUMNS.values()]
     frame = pd.DataFrame(rows, columns=columns)
     for axis in axes:
-        frame[axis] = of_one_kind(list(frame[axis]))
+        frame = with_setting(frame, axis, list(frame[axis]))
     return frame
 
 
-def of_one_kind(values: list[object]) -> list[Any]:
-    """Return *values* as numbers in base units, or as texts if one of them is not a number."""
+def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.DataFrame:
+    """Return *frame* with the column *key*: *values* in base units, or as texts if one of them is no number.
+
+    If all are quantities of one kind, `unit_of` returns their base unit.
+    """
     found = [number_of(value) for value in values]
-    return [str(value) for value in values] if any(one is None for one in found) else found
+    unit = next((unit for kind, unit in _BASE_UNITS.items() if all(_is(kind, value) for value in values)), "")
+    units = {**frame.attrs.get(_UNITS, {}), key: unit}
+    column: list[Any] = [*map(str, values)] if any(one is None for one in found) else found
+    frame = frame.assign(**{key: column})
+    frame.attrs[_UNITS] = units
+    return frame
+
+
+def unit_of(frame: pd.DataFrame, key: str) -> str:
+    """Return the base unit of the setting *key* of *frame* (ns, B or B/s), or an empty text."""
+    return str(frame.attrs.get(_UNITS, {}).get(key, ""))
+
+
+def _is(kind: str, value: object) -> bool:
+    """Return whether *value* is a quantity of *kind* with a unit."""
+    try:
+        return isinstance(value, str) and parse(value, kind) >= 0
+    except ValueError:
+        return False
 
 
 def number_of(value: object) -> float | int | None:
