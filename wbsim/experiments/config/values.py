@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from wbsim.sim.param import MOST, MOST_BYTES, MOST_BYTES_PER_S, MOST_NS, Spec, unit_of
 from wbsim.sim.units import SCALES
 
-_KINDS: Final = {"ns": "time", "B": "size", "B/s": "rate"}
+KINDS: Final = {"ns": "time", "B": "size", "B/s": "rate"}
 """The name of each unit in `wbsim.sim.units`."""
 MOST_OF: Final = {"ns": MOST_NS, "B": MOST_BYTES, "B/s": MOST_BYTES_PER_S, "1": MOST}
 """The upper bound of a field without a smaller one, by unit."""
@@ -44,7 +44,7 @@ def _takes(annotation: Any, marks: Sequence[object], unit: str) -> str:
 def _number(annotation: object, marks: Sequence[object], unit: str) -> str:
     """Return the kind of the number, and the range that *marks* allow."""
     least, above, most = _bounds(marks, "ge"), _bounds(marks, "gt"), _bounds(marks, "le")
-    words = [_KINDS.get(unit, _WORDS[annotation])]
+    words = [KINDS.get(unit, _WORDS[annotation])]
     if above and max(above) >= max(least, default=0):
         words.append(f"more than {amount(max(above), unit)}")
     elif least:
@@ -68,9 +68,9 @@ def _bounds(marks: Iterable[Any], name: str) -> list[Any]:
 
 def amount(value: Any, unit: str) -> str:
     """Return *value* in the largest unit in which it is a whole number; *unit* is the unit of a spec."""
-    if unit not in _KINDS or not value:
+    if unit not in KINDS or not value:
         return f"{value:.10g}" if isinstance(value, float) else str(value)
-    scales = SCALES[_KINDS[unit]]
+    scales = SCALES[KINDS[unit]]
     name = max((name for name in scales if value % scales[name] == 0), key=lambda name: scales[name])
     return f"{value // scales[name]} {name}"
 

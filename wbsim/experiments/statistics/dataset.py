@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from wbsim.experiments.config.values import KINDS
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.sim.units import SCALES, parse
+from wbsim.sim.units import parse
 
 if TYPE_CHECKING:
     import pandas as pd
 
 IDENTITY = ("variant", "replication", "seed")
-_BASE_UNITS: Final = {"time": "ns", "size": "B", "rate": "B/s"}
 _UNITS: Final = "units"
 """The attribute of a frame that has the base unit of each setting."""
 
@@ -48,12 +48,13 @@ def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.
 
     If all are quantities of one kind, `unit_of` returns their base unit.
     """
-    found = [number_of(value) for value in values]
-    unit = next((unit for kind, unit in _BASE_UNITS.items() if all(_is(kind, value) for value in values)), "")
-    units = {**frame.attrs.get(_UNITS, {}), key: unit}
-    column: list[Any] = [*map(str, values)] if any(one is None for one in found) else found
+    found = [_quantity(value) for value in values]
+    column: list[Any] = [number for number, _ in found]
+    units = {unit for _, unit in found}
+    if None in column:
+        column = [*map(str, values)]
     frame = frame.assign(**{key: column})
-    frame.attrs[_UNITS] = units
+    frame.attrs[_UNITS] = {**frame.attrs.get(_UNITS, {}), key: units.pop() if len(units) == 1 else ""}
     return frame
 
 
@@ -62,32 +63,29 @@ def unit_of(frame: pd.DataFrame, key: str) -> str:
     return str(frame.attrs.get(_UNITS, {}).get(key, ""))
 
 
-def _is(kind: str, value: object) -> bool:
-    """Return whether *value* is a quantity of *kind* with a unit."""
-    try:
-        return isinstance(value, str) and parse(value, kind) >= 0
-    except ValueError:
-        return False
-
-
 def number_of(value: object) -> float | int | None:
     """Return the number of a swept value; None: the value is a text.
 
     A factor (``"x2"``) is its number, and a quantity is a number in its base unit.
     """
+    return _quantity(value)[0]
+
+
+def _quantity(value: object) -> tuple[float | int | None, str]:
+    """Return the number of a swept value, None for a text, and its base unit; the unit may be empty."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
+        return value, ""
     if not isinstance(value, str):
-        return None
+        return None, ""
     if value.startswith("x"):
         value = value[1:]
         try:
-            return float(value)
+            return float(value), ""
         except ValueError:
-            return None
-    for kind in SCALES:
+            return None, ""
+    for unit, kind in KINDS.items():
         try:
-            return parse(value, kind)
+            return parse(value, kind), unit
         except ValueError:
             continue
-    return None
+    return None, ""
