@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
+from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
+from wbsim.models.release import release_of
+from wbsim.sim.units import MIB
 
 CONFIGS = ROOT / "wbsim" / "experiments" / "configs"
 
@@ -186,6 +190,25 @@ def processors(directory: Path) -> dict[str, str]:
     return {"processors.csv": data.to_csv(index=False, float_format="%.6g")}
 
 
+def mkfs(_: Path) -> dict[str, str]:
+    """Return what mkfs chooses for drives of three sizes, by the kernel of its time."""
+    sizes = {"100 GB": 100 * 10**9, "500 GB": 500 * 10**9, "4 TB": 4 * 10**12}
+    columns = ("XFS groups on a disk", "on an SSD", "reverse mapping", "XFS log, MiB", "ext4 journal, MiB")
+    lines = [f"| kernel | drive | {' | '.join(columns)} |", f"|{'---|' * (2 + len(columns))}"]
+    for kernel, (name, size) in product(("3.10", "4.15", "5.15", "6.12"), sizes.items()):
+        release = release_of(kernel)
+        disk, ssd = (
+            made_xfs(Target(size, rotates=rotates, processors=16), release) for rotates in (True, False)
+        )
+        journal = made_ext4(Target(size), release).journal.size
+        cells = (
+            kernel, name, disk.agcount, ssd.agcount, "yes" if disk.rmapbt else "no", disk.log.size // MIB,
+            journal // MIB,
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return {"mkfs": "\n".join(lines)}
+
+
 def desk(_: Path) -> dict[str, str]:
     """Return the model's errors against a real kernel, for all workloads measured on the desk."""
     return {"desk": "\n".join(lines(rows()))}
@@ -213,5 +236,6 @@ MAKERS = (
     Maker(inodes, ("v13",)),
     Maker(patches, ("patches",)),
     Maker(processors, ("processors.csv",)),
+    Maker(mkfs, ("mkfs",), quick=True),
     Maker(desk, ("desk",), quick=True),
 )  # fmt: skip
