@@ -148,6 +148,7 @@ def test_numbers_on_axes_are_short(value: float, said: str) -> None:
         (["200 us", "1 ms"], ["200 us", "1 ms"]),
         (["500 kB/s", "2 MB/s"], ["500 kB/s", "2 MB/s"]),
         ([1 << 20, "2 MiB"], ["1 Mi", "2 Mi"]),
+        (["1 us", "1 MiB"], ["1000", "1 Mi"]),
         (["x1", "x2"], ["1", "2"]),
     ],
 )
