@@ -206,6 +206,7 @@ class BlockLayer:
         scheduler: Any = "noop", pool: Any = "request_list",
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
         wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000), env: Environment | None = None,
+        wbt: bool = False,
     ) -> None:  # fmt: skip
         self.env = env or Environment()
         self.device: Any = SlowDevice(self.env, latency_ns) if device is None else device(self.env)
@@ -241,6 +242,7 @@ class BlockLayer:
             costs=of_block,
             device=self.device,
             processors=Processors(self.env, 1, SchedulerRules(10**9), lambda: 0.0),
+            wbt=wbt,
         )
 
     def _thread(self, name: str, seated: bool) -> BlockThread:

@@ -33,11 +33,14 @@ class Bio(Write):
     Pure code may pass any object as *queue*, which then only distinguishes queues.  ``nomerge``: the bio
     carries PREFLUSH, FUA or NOMERGE.  ``meta``: it carries REQ_META.  ``end_io(context)`` is called when the
     bio is complete.
+
+    ``sync``: it carries REQ_SYNC, so a task waits for it.  ``unplug``: it opens the plug of its queue (to
+    2.6.38: BIO_RW_UNPLUG), which data that fsync(2) or sync(2) writes does not (WRITE_SYNC_PLUG).
     """
 
     __slots__ = (
         "context", "end_io", "end_sector", "meta", "nomerge", "op", "queue", "segments", "start_sector",
-        "sync",
+        "sync", "unplug",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +54,7 @@ class Bio(Write):
         sync: bool = False,
         nomerge: bool = False,
         meta: bool = False,
+        unplug: bool = False,
         end_io: Callable[[Any], None] | None = None,
         context: Any = None,
     ) -> None:
@@ -62,6 +66,7 @@ class Bio(Write):
         self.sync = sync
         self.nomerge = nomerge
         self.meta = meta
+        self.unplug = unplug
         self.end_io = end_io
         self.context = context
 

@@ -31,6 +31,7 @@ class Signals:
         self.block_getrq = Signal("block_getrq")
         self.block_plug = Signal("block_plug")
         self.block_rq_complete = Signal("block_rq_complete")
+        self.block_rq_insert = Signal("block_rq_insert")
         self.block_rq_issue = Signal("block_rq_issue")
         self.block_rq_merge = Signal("block_rq_merge")
         self.block_unplug = Signal("block_unplug")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -13,7 +14,7 @@ from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
 from wbsim.models.block.spec import ElevatorRules, QueueLimits
 from wbsim.models.catalogue.kernels import PLUG_RULES
-from wbsim.sim.units import KIB
+from wbsim.sim.units import KIB, MS, S
 
 MOST_SECTORS = 32
 
@@ -53,28 +54,31 @@ class Sweep(RuleBasedStateMachine):
         self.arrived: list[Request] = []
         self.hashed: set[int] = set()  # the ids of the requests in the hash of ends
         self.last: Request | None = None  # q->last_merge
-        self.head = self.left = self.joined = 0
+        self.now = self.joined = 0
+        self.heads = dict.fromkeys([True, False], 0)
+        self.kind, self.left, self.starved = False, 0, 0
+        self.slice_ends = 0
         self.sectors: set[int] = set()
 
     @rule(
         place=st.integers(0, 30), nomerge=st.integers(0, 9), sync=st.booleans(), meta=st.integers(0, 5),
-        discard=st.integers(0, 9),
+        op=st.sampled_from("WWWWRD"),
     )  # fmt: skip
-    def submit(self, place: int, nomerge: int, sync: bool, meta: int, discard: int) -> None:
+    def submit(self, place: int, nomerge: int, sync: bool, meta: int, op: str) -> None:
         """Submit a bio of eight sectors, unless a waiting request has these sectors."""
         if place in self.sectors:
             return
         self.sectors.add(place)
 
         def bio() -> Bio:
-            return Bio(
-                8 * place, 8, nomerge=not nomerge, sync=sync, meta=not meta, op="W" if discard else "D"
-            )
+            return Bio(8 * place, 8, nomerge=not nomerge, sync=sync, meta=not meta, op=op)
 
         merge, expected = self.of.attempt_merge(bio()), self.plain_merge(bio())
         assert merge is expected
         if merge is Merge.NEW:
-            assert self.of.insert(Request(bio())) == self.plain_insert(Request(bio()))
+            assert self.of.insert(Request(bio(), self.now)) == self.plain_insert(Request(bio(), self.now))
+            if self.scheduler == "cfq" and sync and not self.kind:
+                self.left = 0
 
     def leaves(self, request: Request) -> None:
         """Forget *request*, which no longer waits; Python may use its id again."""
@@ -90,15 +94,24 @@ class Sweep(RuleBasedStateMachine):
         if not self.arrived or self.nomerges == 2:
             return Merge.NEW
         last = self.last
-        if last is not None and bio.start_sector in (last.end_sector, last.start_sector - 8):
+        if (
+            last is not None
+            and self.alike(last, bio)
+            and bio.start_sector in (last.end_sector, last.start_sector - 8)
+        ):
             return self.grown(last, bio)
         if self.nomerges == 1:
             return Merge.NEW
         before = self.touching("end_sector", bio.start_sector)
-        if before is not None and id(before) in self.hashed and self.grown(before, bio) is Merge.BACK:
+        found = before is not None and id(before) in self.hashed and self.alike(before, bio)
+        if found and before is not None and self.grown(before, bio) is Merge.BACK:
             return Merge.BACK
         after = self.touching("start_sector", bio.start_sector + 8) if self.sorts else None
-        return Merge.NEW if after is None else self.grown(after, bio)
+        return Merge.NEW if after is None or not self.alike(after, bio) else self.grown(after, bio)
+
+    def alike(self, request: Request, other: Bio | Request) -> bool:
+        """CFQ merges a synchronous request with synchronous ones only, and an asynchronous one alike."""
+        return self.scheduler != "cfq" or request.sync == other.sync
 
     def grown(self, request: Request, bio: Bio) -> Merge:
         """Add *bio* to *request*; a scheduler that sorts then joins *request* with its neighbours."""
@@ -119,7 +132,7 @@ class Sweep(RuleBasedStateMachine):
 
     def joins(self, request: Request, follower: Request) -> bool:
         """Append the waiting *follower* to *request*; return whether they joined."""
-        if not try_join(request, follower, self.bounds):
+        if not self.alike(request, follower) or not try_join(request, follower, self.bounds):
             return False
         self.leaves(follower)
         self.hashed.add(id(request))
@@ -143,7 +156,9 @@ class Sweep(RuleBasedStateMachine):
                 before = self.touching("end_sector", request.start_sector)
                 places.append(before if before is not None and id(before) in self.hashed else None)
             for number, place in enumerate(places):
-                if place is not None and try_join(place, request, self.bounds):
+                if place is None or not self.alike(place, request):
+                    continue
+                if try_join(place, request, self.bounds):
                     self.hashed.add(id(place))
                     self.last = place
                     self.joined += 1
@@ -156,34 +171,77 @@ class Sweep(RuleBasedStateMachine):
             self.last = self.last or request
         return True
 
+    @rule(ms=st.sampled_from([1, 30, 60, 200, 3_000, 9_000]))
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        self.now += ms * MS
+
     @rule()
     def dispatch(self) -> None:
-        """Dispatch the next request.
-
-        * noop: the oldest request.
-        * deadline: the next sector from the head on, else the lowest sector.  A batch begins with the oldest
-          request.
-        * CFQ: the oldest synchronous request, else like deadline, but without batches.
-        """
+        """Dispatch the next request."""
         if not self.arrived:
             return
-        expected = self.arrived[0]
-        synchronous = [request for request in self.arrived if request.sync]
-        if self.scheduler == "cfq" and synchronous:
-            expected = synchronous[0]
-        elif self.sorts:
-            if self.scheduler == "deadline" and self.left == 0:
-                self.left, self.head = self.batch, expected.start_sector
-            ahead = [request for request in self.arrived if request.start_sector >= self.head]
-            expected = min(ahead or self.arrived, key=lambda request: request.start_sector)
-        taken = self.of.next()
+        match self.scheduler:
+            case "noop":
+                expected = self.arrived[0]
+            case "deadline":
+                expected = self.next_by_deadline()
+            case _:
+                expected = self.next_by_cfq()
+        taken = self.of.next(self.now)
         assert facts(taken) == facts(expected)
         self.leaves(expected)
         if self.last is expected:
             self.last = None
         self.sectors -= {bio.start_sector // 8 for bio in taken.bios}
-        self.head = taken.end_sector
-        self.left = self.left - 1 if self.arrived else 0
+        self.heads[self.first_kind(taken)] = taken.end_sector
+
+    def first_kind(self, request: Request) -> bool:
+        """Return whether *request* is of the kind that goes first: a read, or synchronous with CFQ."""
+        return request.sync if self.scheduler == "cfq" else request.op == "R"
+
+    def of_kind(self, kind: bool) -> list[Request]:
+        """Return the waiting requests of a kind, oldest first."""
+        return [request for request in self.arrived if self.first_kind(request) == kind]
+
+    def ahead(self, requests: list[Request]) -> Request | None:
+        """Return the first of *requests*, by sector, at or behind the end of the last one of their kind."""
+        head = self.heads[self.first_kind(requests[0])] if requests else 0
+        found = [request for request in requests if request.start_sector >= head]
+        return min(found, key=lambda request: request.start_sector, default=None)
+
+    def next_by_deadline(self) -> Request:
+        """deadline_dispatch_requests: R R W R R W, each a batch by sector that an expired one may begin."""
+        reads, writes = self.of_kind(True), self.of_kind(False)
+        ahead = self.ahead(reads if self.kind else writes)
+        if self.left and ahead is not None:
+            self.left -= 1
+            return ahead
+        self.kind = bool(reads) and not (writes and self.starved == 2)
+        self.starved = self.starved + 1 if self.kind and writes else self.starved if self.kind else 0
+        self.left = self.batch - 1
+        mine = reads if self.kind else writes
+        ahead, expire = self.ahead(mine), 500 * MS if self.kind else 5_000 * MS
+        return mine[0] if ahead is None or self.now - mine[0].started_ns >= expire else ahead
+
+    def next_by_cfq(self) -> Request:
+        """cfq_select_queue: 100 ms for synchronous requests, then 40 ms and 16 for asynchronous ones."""
+        sync, others = self.of_kind(True), self.of_kind(False)
+        over, was_sync = self.now >= self.slice_ends, self.kind
+        if sync and others:
+            over = over or (not self.kind and self.left <= 0)
+            self.kind = not self.kind if over else self.kind
+        else:
+            self.kind = bool(sync)
+        begins = over or self.kind != was_sync
+        if begins:
+            self.slice_ends, self.left = self.now + (100 if self.kind else 40) * MS, 0 if self.kind else 16
+        if self.kind:
+            return sync[0]
+        self.left -= 1
+        if begins and self.now - others[0].started_ns >= 250 * MS:
+            return others[0]
+        return self.ahead(others) or min(others, key=lambda request: request.start_sector)
 
     @rule(place=st.integers(0, 30))
     def look(self, place: int) -> None:
@@ -193,8 +251,13 @@ class Sweep(RuleBasedStateMachine):
             found[0] = None
         if not self.sorts:
             found[1] = None
-        tried = [of for of in found if of and self.nomerges < (1 if of is not self.last else 2)]
-        assert [facts(of) for of in self.of.touching(Bio(8 * place, 8))] == [facts(of) for of in tried]
+        for sync in (True, False):
+            bio = Bio(8 * place, 8, sync=sync)
+            tried = [
+                of for of in found
+                if of and self.alike(of, bio) and self.nomerges < (1 if of is not self.last else 2)
+            ]  # fmt: skip
+            assert [facts(of) for of in self.of.touching(bio)] == [facts(of) for of in tried]
 
     @invariant()
     def both_are_the_same(self) -> None:
@@ -222,21 +285,103 @@ Sweep.TestCase.settings = settings(max_examples=100, stateful_step_count=40, dea
 TestSweep: Any = Sweep.TestCase
 
 
-def test_a_batch_begins_with_the_oldest() -> None:
-    """A batch of deadline begins with the oldest request and sweeps upwards; batches have two requests here.
+def starts(of: Elevator, *now_ns: int) -> list[int]:
+    """Dispatch a request at each of *now_ns*; return their start sectors."""
+    return [of.next(now).start_sector for now in now_ns]
 
-    500, 900, 100, 700 and 300 wait, in this order:
 
-    * first batch: 500 (the oldest) and 700
-    * second batch: 900 (the oldest), then the sweep wraps to 100
-    * third batch: 300; the elevator is empty, so the batch ends
+def filled(scheduler: str, batch: int, *requests: tuple[int, int, bool]) -> Elevator:
+    """Return an elevator with *requests*: start sector, time of arrival, synchronous or not."""
+    of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=batch), BOUNDS)  # type: ignore[arg-type]
+    for start, came_ns, sync in requests:
+        of.insert(Request(Bio(start, 8, sync=sync), came_ns))
+    return of
 
-    50, 900 and 20 come: the next batch is 50 and 900, then follows 20.
+
+def test_deadline_batch_goes_on_by_sector() -> None:
+    """A batch goes on where the last one ended; at the end of a sweep it begins with the oldest request.
+
+    500, 900, 100, 700 and 300 wait, in this order; a batch has two requests.
+
+    * first batch from sector 0 on: 100 and 300
+    * second batch: 500 and 700
+    * third batch: 900; nothing is ahead then
+
+    700, 20 and 800 come: nothing is behind 908, so the next batch begins with 700, the oldest.  It has 800,
+    too.  Nothing is ahead again, so 20 begins a batch.
     """
-    of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=2), BOUNDS)
-    for start in (500, 900, 100, 700, 300):
+    of = filled("deadline", 2, *((start, 0, False) for start in (500, 900, 100, 700, 300)))
+    assert starts(of, *[0] * 5) == [100, 300, 500, 700, 900]
+    for start in (700, 20, 800):
         of.insert(Request(Bio(start, 8)))
-    assert [of.next().start_sector for _ in range(5)] == [500, 700, 900, 100, 300]
-    for start in (50, 900, 20):
-        of.insert(Request(Bio(start, 8)))
-    assert [of.next().start_sector for _ in range(3)] == [50, 900, 20]
+    assert starts(of, 0, 0, 0) == [700, 800, 20]
+
+
+@pytest.mark.parametrize(("waited_ns", "expected"), [(5 * S - 1, [20, 40, 60]), (5 * S, [900, 20, 40])])
+def test_deadline_batch_begins_with_an_expired_write(waited_ns: int, expected: list[int]) -> None:
+    """A write that is 5 s old begins the next batch; its sector is far ahead of the others.
+
+    900 came at 0, the others 4 s later.  A batch has one request.  Behind 900 the sweep begins again.
+    """
+    of = filled("deadline", 1, (900, 0, False), *((at, 4 * S, False) for at in (20, 40, 60)))
+    assert starts(of, waited_ns, waited_ns, waited_ns) == expected
+
+
+def test_deadline_serves_two_batches_of_reads_before_writes() -> None:
+    """With batches of one request: R R W R R W."""
+    of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=1), BOUNDS)
+    for place in range(4):
+        of.insert(Request(Bio(100 * place, 8, op="R")))
+        of.insert(Request(Bio(100 * place + 50, 8, op="W")))
+    assert "".join(of.next(0).op for _ in range(8)) == "RRWRRWWW"
+
+
+def test_synchronous_request_preempts_the_asynchronous_slice_of_cfq() -> None:
+    """Three asynchronous requests wait; after the first one a synchronous request comes, and goes next."""
+    of = filled("cfq", 16, *((start, 0, False) for start in (100, 200, 300)))
+    assert starts(of, 0) == [100]
+    of.insert(Request(Bio(900, 8, sync=True)))
+    assert starts(of, 1, 2, 3) == [900, 200, 300]
+
+
+def test_asynchronous_requests_of_cfq_have_a_slice_beside_synchronous_ones() -> None:
+    """A synchronous request is always waiting, and one leaves every 10 ms.
+
+    * to 100 ms: ten synchronous requests
+    * 100 ms: the slice of the asynchronous ones begins, and 5 000 leaves
+    * 110 ms: a synchronous request has come, and goes next
+    """
+    of = filled("cfq", 16, (5_000, 0, False), (6_000, 0, False), (0, 0, True))
+    left = []
+    for tick in range(13):
+        left += starts(of, tick * 10 * MS)
+        of.insert(Request(Bio(10 + 10 * tick, 8, sync=True), tick * 10 * MS))
+    assert left == [0, *range(10, 100, 10), 5_000, 100, 110]
+
+
+@pytest.mark.parametrize(("waited_ns", "first"), [(250 * MS - 1, 200), (250 * MS, 900)])
+def test_slice_of_cfq_begins_with_an_expired_request(waited_ns: int, first: int) -> None:
+    """The head is at 108; 900 came first, and begins a slice if it has waited for 250 ms."""
+    of = filled("cfq", 16, (100, 0, False), (900, 0, False), (200, 0, False))
+    assert starts(of, 0, waited_ns) == [100, first]
+
+
+def test_asynchronous_slice_of_cfq_has_40_ms_or_16_requests() -> None:
+    """Behind 100 ms of synchronous requests, 16 asynchronous ones leave, or those of 40 ms."""
+    for every_ms, count in ((1, 16), (10, 4)):
+        of = filled("cfq", 16, (0, 0, True), *((1_000 + 10 * n, 0, False) for n in range(30)))
+        of.insert(Request(Bio(100, 8, sync=True)))
+        assert starts(of, 0) == [0]
+        served = [of.next((100 + every_ms * n) * MS).sync for n in range(count + 1)]
+        assert served == [False] * count + [True]
+
+
+def test_cfq_keeps_synchronous_and_asynchronous_requests_apart() -> None:
+    """cfq_allow_merge: neither a bio nor a request joins one of the other kind; noop joins them."""
+    for scheduler, apart in (("cfq", True), ("deadline", False)):
+        of = filled(scheduler, 16, (100, 0, False))
+        assert (of.attempt_merge(Bio(108, 8, sync=True)) is Merge.NEW) == apart
+        of = filled(scheduler, 16, (100, 0, False))
+        assert (of.attempt_merge(Bio(92, 8, sync=True)) is Merge.NEW) == apart
+        of = filled(scheduler, 16, (100, 0, False))
+        assert of.insert(Request(Bio(108, 8, sync=True))) == apart

@@ -57,10 +57,14 @@ def test_bios_merge_while_the_plug_is_closed() -> None:
 
 
 def test_synchronous_bio_opens_the_plug() -> None:
-    """WRITE_SYNC has the unplug hint, so all waiting requests leave with the synchronous one."""
-    block = layer()
-    sync = Bio(900, 8, queue=block.queue, sync=True)
-    assert submitted(block, (0, block.bio(0)), (5, sync)) == [5, 5]
+    """WRITE_SYNC has the unplug hint, so all waiting requests leave with the synchronous one.
+
+    WRITE_SYNC_PLUG, which fsync(2) uses for data, has not: both leave after 3 ms.
+    """
+    for unplug, at in ((True, 5), (False, 3 * MS)):
+        block = layer()
+        sync = Bio(900, 8, queue=block.queue, sync=True, unplug=unplug)
+        assert submitted(block, (0, block.bio(0)), (5, sync)) == [at, at]
 
 
 def test_plug_that_opened_early_leaves_no_timer() -> None:
@@ -91,20 +95,20 @@ def test_task_that_sleeps_for_a_request_opens_the_plug() -> None:
 def test_requests_in_the_driver_do_not_open_the_plug() -> None:
     """Two synchronous requests in the driver do not count: the fourth waiting request opens the plug."""
     block = layer(latency_ns=2 * MS)
-    sync = [(0, Bio(900 + 8_000 * i, 8, queue=block.queue, sync=True)) for i in range(2)]
+    sync = [(0, Bio(900 + 8_000 * i, 8, queue=block.queue, sync=True, unplug=True)) for i in range(2)]
     others = [(10, block.bio(100_000 + 1_000 * i)) for i in range(4)]
     assert submitted(block, *sync, *others) == [0, 0, *[40] * 4]
 
 
 def test_cfq_dispatches_sync_requests_first_and_then_sweeps() -> None:
-    """CFQ sweeps from the end of its last request on; deadline begins a batch with the oldest request."""
+    """CFQ serves synchronous requests first, then sweeps; deadline sweeps over both."""
     order = {}
     for scheduler in ("cfq", "deadline"):
         of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), BOUNDS)  # type: ignore[arg-type]
         for sector, sync in ((800, False), (100, False), (500, True), (300, False), (60, True)):
             of.add(Request(Bio(sector, 8, sync=sync)))
-        order[scheduler] = [of.next().start_sector for _ in range(5)]
-    assert order == {"cfq": [500, 60, 100, 300, 800], "deadline": [800, 60, 100, 300, 500]}
+        order[scheduler] = [of.next(0).start_sector for _ in range(5)]
+    assert order == {"cfq": [500, 60, 100, 300, 800], "deadline": [60, 100, 300, 500, 800]}
 
 
 @dataclass

@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness import FIO, BlockLayer, loop_config, only
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.bio import Bio
 from wbsim.models.block.wbt import WritebackThrottling
 from wbsim.models.interfaces import Thread
 from wbsim.models.machine import Machine, build
@@ -175,3 +176,27 @@ def test_wbt_limits_of_four_requests_are_3_2_and_1() -> None:
     env = Environment()
     of = WritebackThrottling(env, 4, True)
     assert (of.most, of.room(background=False), of.room(background=True)) == (3, 2, 1)
+
+
+def test_wbt_admits_synchronous_writes_up_to_its_largest_limit() -> None:
+    """get_limit: a write with REQ_SYNC may have 3 of 4 requests, whoever submits it."""
+    of = WritebackThrottling(Environment(), 4, True)
+    assert [of.room(background, sync=True) for background in (True, False)] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("sync", "meta", "counts"),
+    [(False, False, True), (False, True, True), (True, False, True), (True, True, False)],
+)
+def test_wbt_throttles_all_buffered_writes_but_those_of_a_log(sync: bool, meta: bool, counts: bool) -> None:
+    """wbt_should_throttle: only REQ_SYNC with REQ_IDLE passes, as log writes have it; fsync's data counts."""
+    block = BlockLayer(era="6.17", wbt=True)
+
+    def body(thread: Thread) -> Steps:
+        yield from block.submit(thread, Bio(0, 8, queue=block.queue, sync=sync, meta=meta))
+        assert block.queue.wbt is not None
+        assert block.queue.wbt.count == counts
+
+    block.run(body)
+    assert block.queue.wbt is not None
+    assert block.queue.wbt.count == 0

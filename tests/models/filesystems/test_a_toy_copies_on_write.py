@@ -147,7 +147,7 @@ def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     metadata = ToyMetadata()
     placement: Any = CopyOnWrite()
     return DelallocFilesystem(
-        sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False,
+        sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False, sync_data=True,
         locks=InodeLocks(parts, "i_rwsem"),
         completions=Completions(
             parts.env, [parts.thread("kworker")], bound=False, queue=sb.bdi.queue, unwritten=False,
@@ -155,7 +155,7 @@ def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
         ),
         writeback=Writepages(
             sb=sb, mapper=placement, costs=costs,
-            rules=WritepagesRules(wraps=False, spans_calls=True),
+            rules=WritepagesRules(wraps=False, spans_calls=True, sync_data=True),
         ),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ BOUNDS: dict[Any, dict[str, list[tuple[str, Any]]]] = {
         "goals": [("2.6.29", "one"), ("6.16", "one"), ("6.17", "per_processor"), ("6.18", "per_processor")],
         "large_folios": [("5.18", False), ("6.15", False), ("6.16", True), ("6.18", True)],
         "unwritten": [("4.20", False), ("5.5", False), ("5.6", True), ("6.18", True)],
+        "sync_data": [("2.6.29", False), ("2.6.30", True), ("6.18", True)],
     },
     xfs_rules: {
         "prealloc": [
@@ -35,6 +36,7 @@ BOUNDS: dict[Any, dict[str, list[tuple[str, Any]]]] = {
         "large_folios": [("5.10", False), ("5.17", False), ("5.18", True), ("6.18", True)],
         "spans_calls": [("3.11", False), ("4.5", False), ("4.6", True), ("6.18", True)],
         "cil": [("3.11", "spinlock"), ("5.19", "spinlock"), ("6.0", "per_cpu"), ("6.18", "per_cpu")],
+        "sync_data": [("2.6.33", False), ("2.6.34", True), ("2.6.34-n10", True), ("6.18", True)],
     },
 }  # fmt: skip
 

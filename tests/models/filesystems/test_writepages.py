@@ -60,7 +60,7 @@ class Walked:
         self.ioends = IoEnds(self.inode, self.works.append, lambda *_: iter(())) if unwritten else None  # type: ignore[arg-type,return-value]
         costs: Any = SimpleNamespace(page_ns=lambda folio: PAGE_NS)
         paged.ioends = self.ioends
-        rules = WritepagesRules(wraps, spans_calls, calls_x4=calls_x4)
+        rules = WritepagesRules(wraps, spans_calls, sync_data=True, calls_x4=calls_x4)
         self.walk = Writepages(sb=sb, mapper=self, costs=costs, rules=rules)  # type: ignore[arg-type]
 
     def map_extent(self, thread: Any, inode: Any, file: Any, page: int, at_most: int) -> Steps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,9 @@ from tests.harness import context, loop_config, only, page_cache
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import simulate
 from wbsim.models.interfaces import LONG_MAX, InodeSync, WritebackControl
+from wbsim.models.machine import build
 from wbsim.models.time_accounting import Spent
+from wbsim.models.tracepoints import Signals
 from wbsim.models.vfs.sync import Syncs
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import Completion
@@ -278,3 +281,34 @@ def test_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
         assert (dirty == 0) == bool(conv)
         assert (only(machine.mounts).filesystem.log_bytes > 0) == bool(conv)
     assert disks[0] < 12 * MIB // SECTOR_BYTES <= disks[1]
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "kernel", "synchronous"),
+    [
+        ("loop-xfs", "2.6.32", False), ("loop-xfs", "2.6.34", True), ("loop-xfs", "6.18", True),
+        ("loop-ext4", "2.6.29", False), ("loop-ext4", "2.6.32", True), ("loop-ext4", "6.18", True),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", ["4k", "64k"])
+def test_data_of_fsync_is_synchronous_and_other_data_is_not(
+    filesystem: str, kernel: str, synchronous: bool, size: str
+) -> None:
+    """REQ_SYNC: of a small file and a large one, with fsync(2), and with the first pass of sync(2).
+
+    The bios in front of the first one with REQ_META, which is the log's, are data.
+    A file of 4 KiB is one run; of a file with 20 calls of 64 KiB each page is kept.
+    """
+    marks = []
+    count = 1 if size == "4k" else 20
+    for more in (" conv=fsync", ""):
+        text = loop_config(
+            f"dd if=/dev/zero of=/f bs={size} count={count}{more}", dirty_mib=40, kernel=kernel,
+            filesystem=filesystem, more="sync_after = true",
+        )  # fmt: skip
+        (case,) = parse(text, "x.toml").cases
+        signals, bios = Signals(), list[Any]()
+        signals.block_bio_queue.observers.append(lambda _, bio, task, bios=bios: bios.append(bio))
+        build(case.scenario, 1, signals=signals).run()
+        marks.append({bio.sync for bio in takewhile(lambda bio: not bio.meta, bios)})
+    assert marks == [{synchronous}, {False}]

@@ -1,23 +1,20 @@
 """Requests that wait for the device, and merge while they wait.
 
 Stands for elv_merge, elv_attempt_insert_merge, attempt_back_merge and attempt_front_merge (block/elevator.c,
-blk-merge.c).  The schedulers are noop, deadline, mq-deadline, and CFQ with all asynchronous requests in its
-one shared queue.  Also stands for the software queues of blk-mq without a scheduler (blk_bio_list_merge).
-Pure.
-
-Left out: deadline's preference for reads and its write expiry (5 s), and CFQ's slices and idling.  With CFQ
-all synchronous requests go first.
+blk-merge.c).  `dispatch` has the order in which deadline, mq-deadline and CFQ dispatch them; noop and none
+have the order of arrival.  Also stands for the software queues of blk-mq without a scheduler
+(blk_bio_list_merge).  Pure.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
 from wbsim.models.bio import Bio, Request
+from wbsim.models.block.dispatch import Cfq, Deadline, Dispatch
 from wbsim.models.block.merge import BACK, FRONT, NEW, Bounds, Merge, try_join, try_merge
 from wbsim.models.block.spec import ElevatorRules
 from wbsim.sim.invariants import require
@@ -30,35 +27,34 @@ class Elevator:
     """The requests of one queue that the driver has not taken yet.
 
     A bio is first tried against the request that merged last.  Unless nomerges is 1, the hash of ends is
-    tried next and, with a scheduler that sorts, the hash of starts.  With such a scheduler a request that has
-    grown is joined with a neighbour that it touches.  *put* is called with each request that another request
-    has taken in (blk_put_request).
+    tried next and, with a scheduler that ``sorts``, the hash of starts.  With such a scheduler a request that
+    has grown is joined with a neighbour that it touches.  *put* is called with each request that another
+    request has taken in (blk_put_request).
     """
 
     def __init__(
         self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None
     ) -> None:
         self._put = put
-        self._sorts = rules.sorts
-        self._sync_first = rules.scheduler == "cfq"
-        self._batch = rules.fifo_batch
+        self.sorts = rules.sorts
+        self._order: Dispatch | None = None
+        if rules.sorts:
+            self._order = Cfq() if rules.scheduler == "cfq" else Deadline(rules.fifo_batch)
+        self._sync_apart = rules.scheduler == "cfq"
         self._only_cheap = bounds.only_cheap
         self._bounds = bounds
         self._arrivals = 0
         self.waiting: OrderedDict[Request, int] = OrderedDict()  # with their arrivals, oldest first
-        self._by_sector: list[tuple[int, int, Request]] = []
         self._by_end: dict[int, Request] = {}
         self._by_start: dict[int, Request] = {}
         self._last_merge: Request | None = None
-        self._head = 0
-        self._left_in_batch = 0
 
     def attempt_merge(self, bio: Bio) -> Merge:
         """Return BACK or FRONT if *bio* joined a waiting request, else NEW."""
         if not self.waiting or not self._bounds.merges:
             return NEW
         last = self._last_merge
-        if last is not None:
+        if last is not None and self._alike(last, bio.sync):
             if last.end_sector == bio.start_sector:
                 return self._back(last, bio)
             if last.start_sector == bio.end_sector:
@@ -66,10 +62,10 @@ class Elevator:
         if self._only_cheap:
             return NEW
         request = self._by_end.get(bio.start_sector)
-        if request is not None and self._back(request, bio) is BACK:
+        if request is not None and self._alike(request, bio.sync) and self._back(request, bio) is BACK:
             return BACK
-        request = self._by_start.get(bio.end_sector) if self._sorts else None
-        return NEW if request is None else self._front(request, bio)
+        request = self._by_start.get(bio.end_sector) if self.sorts else None
+        return self._front(request, bio) if request is not None and self._alike(request, bio.sync) else NEW
 
     def touching(self, bio: Bio) -> list[Request]:
         """Return the waiting requests against which *bio* is tried because it would continue them."""
@@ -78,6 +74,7 @@ class Elevator:
             request
             for request in found
             if request is not None
+            and self._alike(request, bio.sync)
             and self._bounds.merges
             and (not self._only_cheap or request is self._last_merge)
         ]
@@ -110,29 +107,32 @@ class Elevator:
 
     def add(self, request: Request) -> None:
         """Add *request* without another try to merge it (to 2.6.38 only its bio is tried)."""
-        self.waiting[request] = self._arrivals
         self._arrivals += 1
+        self.waiting[request] = self._arrivals
         if not request.nomerge:
             self._by_end[request.end_sector] = request
             if self._last_merge is None:
                 self._last_merge = request
-        if self._sorts:
+        if self._order is not None:
             self._by_start[request.start_sector] = request
-            insort(self._by_sector, self._key(request))
+            self._order.lane_of(request).add(request, self._arrivals)
+            self._order.arrived(request)
 
-    def next(self) -> Request:
-        """Remove the request that goes to the driver now, and return it."""
-        request = self._next_in_sweep() if self._sorts else next(iter(self.waiting))
+    def next(self, now_ns: int) -> Request:
+        """Remove the request that goes to the driver at *now_ns*, and return it."""
+        order = self._order
+        if order is None:
+            request = next(iter(self.waiting))
+        else:
+            request = order.choose(now_ns)
+            order.lane_of(request).head = request.end_sector
         self.remove(request)
-        if self._sorts:
-            self._left_in_batch = self._left_in_batch - 1 if self.waiting else 0
-            self._head = request.end_sector
         return request
 
     def remove(self, request: Request) -> None:
         """Remove *request*, which waits here."""
-        if self._sorts:
-            del self._by_sector[bisect_left(self._by_sector, (request.start_sector, self.waiting[request]))]
+        if self._order is not None:
+            self._order.lane_of(request).remove(request)
             _forget(self._by_start, request.start_sector, request)
         _forget(self._by_end, request.end_sector, request)
         del self.waiting[request]
@@ -151,21 +151,13 @@ class Elevator:
                     request in self.waiting and getattr(request, edge) == sector,
                     f"elevator: the request at {edge} {sector} must wait there: {request}",
                 )
-        require(
-            not self._sorts or self._by_sector == sorted(self._key(request) for request in self.waiting),
-            "elevator: the waiting requests must be sorted by sector",
-        )
-
-    def _next_in_sweep(self) -> Request:
-        if self._sync_first:
-            for request in self.waiting:
-                if request.sync:
-                    return request
-        elif self._left_in_batch == 0:
-            self._left_in_batch = self._batch
-            self._head = next(iter(self.waiting)).start_sector
-        index = bisect_left(self._by_sector, (self._head,))
-        return self._by_sector[index if index < len(self._by_sector) else 0][2]
+        order = self._order
+        if order is not None:
+            for lane in order.lanes:
+                mine = [request.start_sector for request in self.waiting if order.lane_of(request) is lane]
+                require(
+                    lane.sectors() == sorted(mine), "elevator: the waiting requests must be sorted by sector"
+                )
 
     def _back(self, request: Request, bio: Bio) -> Merge:
         end = request.end_sector
@@ -174,7 +166,7 @@ class Elevator:
             return NEW
         self._end_moved(request, end)
         self._last_merge = request
-        if self._sorts:
+        if self.sorts:
             after = self._by_start.get(request.end_sector)
             if after is not None:
                 self._join(request, after)
@@ -187,9 +179,13 @@ class Elevator:
             return NEW
         self._start_moved(request, start)
         self._last_merge = request
-        if self._sorts:
+        if self.sorts:
             self._join_with_predecessors(request)
         return FRONT
+
+    def _alike(self, request: Request, sync: bool) -> bool:
+        """Return whether *request* may grow by a bio or a request with this REQ_SYNC (cfq_allow_merge)."""
+        return not self._sync_apart or request.sync == sync
 
     def _refused(self, request: Request) -> None:
         if request.nomerge and self._last_merge is request:
@@ -202,7 +198,7 @@ class Elevator:
     def _join(self, request: Request, follower: Request) -> bool:
         """Append *follower* to *request*; return whether they joined.  *follower* need not wait here."""
         end = request.end_sector
-        if not try_join(request, follower, self._bounds):
+        if not self._alike(request, follower.sync) or not try_join(request, follower, self._bounds):
             return False
         if follower in self.waiting:
             self.remove(follower)
@@ -211,20 +207,16 @@ class Elevator:
         self._put(follower)
         return True
 
-    def _key(self, request: Request) -> tuple[int, int, Request]:
-        return request.start_sector, self.waiting[request], request
-
     def _end_moved(self, request: Request, old_end: int) -> None:
         _forget(self._by_end, old_end, request)
         self._by_end[request.end_sector] = request
 
     def _start_moved(self, request: Request, old_start: int) -> None:
-        if not self._sorts:
+        if self._order is None:
             return
         _forget(self._by_start, old_start, request)
         self._by_start[request.start_sector] = request
-        del self._by_sector[bisect_left(self._by_sector, (old_start, self.waiting[request]))]
-        insort(self._by_sector, self._key(request))
+        self._order.lane_of(request).moved(request, old_start)
 
 
 class SoftwareQueue:

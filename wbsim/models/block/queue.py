@@ -16,7 +16,7 @@ from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import QueuePlug, plug_of
 from wbsim.models.block.request_pool import POOLS, Pool
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
-from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.block.wbt import WritebackThrottling, throttled
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import ANY_CPU, Processors
 from wbsim.sim.engine import Task
@@ -171,11 +171,14 @@ class Queue:
     def _free(self, request: Request) -> None:
         """Return the place of *request* to the pool."""
         self.pool(request.sync).free()
-        if self.wbt is not None and not request.sync:
+        if self.wbt is not None and throttled(request):
             self.wbt.done()
 
     def insert(self, requests: list[Request], task: Task) -> None:
-        """Put *requests* of *task* into the elevator, in order, and run the queue."""
+        """Put *requests* of *task* into the elevator, in order, and run the queue.
+
+        A scheduler that sorts sees all of them before the driver gets one.
+        """
         stat, elevator = self.stat, self.elevator
         cpu = task.cpu if self._to_submitter else ANY_CPU  # the processor that the completions interrupt
         if self._busy_since is None:
@@ -184,19 +187,26 @@ class Queue:
             request.cpu = cpu
             if self._plug is not None:
                 self._gather(request, self._plug)
-            elif not elevator.waiting and stat.in_flight < self._depth:
+            elif not elevator.sorts and not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
-            else:
-                elevator.insert(request)
+            elif elevator.insert(request):
+                self._waits(request)
+        if elevator.sorts and self._plug is None:
+            self._feed_driver()
 
     def _gather(self, request: Request, plug: QueuePlug) -> None:
         """The end of __make_request (to 2.6.38): put *request* into the elevator, behind the queue's plug."""
         if not self.elevator.waiting:
             plug.close()
         self.elevator.add(request)
+        self._waits(request)
         queued = self._async.count + self._sync.count - self.stat.in_flight
-        if request.sync or queued >= plug.requests:
+        if request.bios[0].unplug or queued >= plug.requests:
             self.unplug()
+
+    def _waits(self, request: Request) -> None:
+        if self.signals.block_rq_insert.observers:
+            self.signals.block_rq_insert.emit(request=request)
 
     def _run_on(self) -> None:
         """blk_run_queue after a completion: open the queue's plug and feed the driver.
@@ -214,7 +224,7 @@ class Queue:
     def _feed_driver(self) -> None:
         stat, elevator = self.stat, self.elevator
         while elevator.waiting and stat.in_flight < self._depth:
-            self._dispatch(elevator.next())
+            self._dispatch(elevator.next(self._env.now))
 
     def _dispatch(self, request: Request) -> None:
         self.stat.in_flight += 1

@@ -17,7 +17,7 @@ from wbsim.models.block.plug import Plug
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.request_pool import Pool
 from wbsim.models.block.spec import PlugRules
-from wbsim.models.block.wbt import WritebackThrottling
+from wbsim.models.block.wbt import WritebackThrottling, throttled
 from wbsim.models.interfaces import Thread
 from wbsim.models.time_accounting import REQUEST, WBT, Spent
 from wbsim.models.tracepoints import Signals
@@ -105,8 +105,8 @@ class BlockThread(Thread):
                 yield queue.lock.section(self.task, queue.insert_ns)
                 return
         pool = queue.pool(bio.sync)
-        if queue.wbt is not None and not bio.sync:
-            while not queue.wbt.room(self.background):
+        if queue.wbt is not None and throttled(bio):
+            while not queue.wbt.room(self.background, bio.sync):
                 yield from self._sleep_for_room(queue.wbt)
             queue.wbt.count += 1
         if not pool.take(self.task):

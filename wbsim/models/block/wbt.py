@@ -3,23 +3,32 @@
 Stands for block/blk-wbt.c (from 4.10) on a device that is only written to.  There each window lets the depth
 grow (LAT_UNKNOWN_WRITES).  Within a second it reaches three quarters of the queue's depth, where the model
 begins.  Seen on 6.18: docs/measurements.md I.  Left out: reads, and the effect of their latency on the depth;
-discards; swap.
+discards; swap; direct I/O.
 """
 
 from __future__ import annotations
 
 from collections import deque
 
+from wbsim.models.bio import Bio, Request
 from wbsim.models.interfaces import Wb
 from wbsim.sim.engine import Environment, Task
 from wbsim.sim.units import S
 
 
+def throttled(bio: Bio | Request) -> bool:
+    """wbt_should_throttle: return whether *bio* is a buffered write, which counts and may have to wait.
+
+    That also holds for a write of fsync(2), which carries REQ_SYNC.  A log write carries REQ_SYNC and
+    REQ_IDLE, so it never waits; here a synchronous bio with REQ_META is a log write or a read.
+    """
+    return not (bio.sync and bio.meta)
+
+
 class WritebackThrottling:
     """The throttling of a queue of *depth* requests; *write_cache*: the device has a volatile write cache.
 
-    ``count`` is the number of requests of buffered writes in the queue.  Synchronous requests, such as log
-    writes, do not count.
+    ``count`` is the number of requests of buffered writes in the queue.
     """
 
     def __init__(self, env: Environment, depth: int, write_cache: bool) -> None:
@@ -34,13 +43,13 @@ class WritebackThrottling:
         self.wbs: list[Wb] = []
         """The writeback contexts of the device; see `_held_back_lately`."""
 
-    def room(self, background: bool) -> int:
+    def room(self, background: bool, sync: bool = False) -> int:
         """Return how many more requests a thread may submit now (get_limit).
 
-        *background*: the thread does background or periodic writeback.
+        *background*: the thread does background or periodic writeback.  *sync*: the write carries REQ_SYNC.
         """
         limit = self._background if background else self._normal
-        return max(0, (self.most if self._held_back_lately() else limit) - self.count)
+        return max(0, (self.most if sync or self._held_back_lately() else limit) - self.count)
 
     def done(self) -> None:
         """wbt_rqw_done: a request is complete; wake the sleeping tasks if several requests have room.

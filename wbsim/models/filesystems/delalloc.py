@@ -38,7 +38,7 @@ class DelallocFilesystem(Filesystem, Runs):
 
     ``files``: the files whose pages are kept one by one, in the order of their creation.  *completions* does
     the work after the end of I/O.  *names* makes the inodes, and *placement* the files, of the classes that
-    the other parts take.
+    the other parts take.  *sync_data*: see `WritepagesRules`.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class DelallocFilesystem(Filesystem, Runs):
         metadata: Metadata[Any],
         writeback: Writepages,
         large_folios: bool,
+        sync_data: bool,
         completions: Completions,
         locks: InodeLocks,
     ) -> None:
@@ -63,6 +64,7 @@ class DelallocFilesystem(Filesystem, Runs):
         self._name = sb.name
         self._queue = sb.bdi.queue
         self._first_block = sb.first_block
+        self._sync_data = sync_data
         self._locks = locks
         self._writeback = writeback
         self._completions = completions
@@ -140,8 +142,9 @@ class DelallocFilesystem(Filesystem, Runs):
             file = self.page(inode)
         return self._writeback.write(thread, inode, file, wbc)
 
-    def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
+    def bios(self, inode: FileInode, block: int, pages: int, wbc: WritebackControl) -> list[Bio]:
         """See `Runs.bios`."""
+        sync = wbc.sync_all and self._sync_data
         queue, flight = self._queue, self._sb.flight
         segment = queue.segment_pages(inode.folio_pages)
         at_most, ioend = queue.bio_pages(segment), (inode, flight, pages, block)
@@ -160,8 +163,8 @@ class DelallocFilesystem(Filesystem, Runs):
             size = pages if pages < at_most else at_most
             bios.append(
                 Bio(
-                    start, size * PAGE_SECTORS, segments=-(-size // segment), queue=queue, end_io=end_io,
-                    context=ioend,
+                    start, size * PAGE_SECTORS, segments=-(-size // segment), queue=queue, sync=sync,
+                    end_io=end_io, context=ioend,
                 )
             )  # fmt: skip
             start += size * PAGE_SECTORS

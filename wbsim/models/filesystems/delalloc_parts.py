@@ -67,7 +67,7 @@ class Metadata(Protocol[InodeT]):
 class Runs(Protocol):
     """The functions that a placement calls to write a file of one run."""
 
-    def bios(self, inode: FileInode, block: int, pages: int) -> list[Bio]:
+    def bios(self, inode: FileInode, block: int, pages: int, wbc: WritebackControl) -> list[Bio]:
         """Put the *pages* pages of a file of one run at *block* and under writeback; return their bios."""
 
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:

@@ -54,10 +54,12 @@ class WritepagesRules:
     * ``calls_x4``: the budget counts calls, and XFS multiplies it by four (2.6.32 to 2.6.34).  The bios of a
       call leave together at its end.
     * ``page_bios``: a bio has one page.
+    * ``sync_data``: the bios of data integrity carry REQ_SYNC (wbc_to_write_flags).
     """
 
     wraps: bool
     spans_calls: bool
+    sync_data: bool
     call_pages: int = 0
     calls_x4: bool = False
     page_bios: bool = False
@@ -127,17 +129,18 @@ class _Build:
     """struct iomap_writepage_ctx: the current ``ioend``, and the current bio, which has ``pages`` pages.
 
     ``mapped`` extents were mapped for the pages that come next.  Block b of the file is block b + *base* of
-    the disk.  Without *ioends*, the pages of a bio are clean when it ends.
+    the disk.  Without *ioends*, the pages of a bio are clean when it ends.  *sync*: the bios carry REQ_SYNC.
     """
 
     __slots__ = (
-        "_base", "_bio_pages", "_block", "_end_io", "_inode", "_page", "_queue", "_segment", "ioend",
+        "_base", "_bio_pages", "_block", "_end_io", "_inode", "_page", "_queue", "_segment", "_sync", "ioend",
         "mapped", "pages",
     )  # fmt: skip
 
     def __init__(
-        self, inode: FileInode, queue: Any, base: int, ioends: IoEnds | None, page_bios: bool
+        self, inode: FileInode, queue: Any, base: int, ioends: IoEnds | None, page_bios: bool, sync: bool
     ) -> None:  # fmt: skip
+        self._sync = sync
         self._inode = inode
         self._queue = queue
         self._base = base
@@ -183,7 +186,7 @@ class _Build:
             ioend.is_open, self.ioend = False, None
         bio = Bio(
             (self._base + self._block - count) * PAGE_SECTORS, count * PAGE_SECTORS,
-            segments=-(-count // self._segment), queue=self._queue,
+            segments=-(-count // self._segment), queue=self._queue, sync=self._sync,
         )  # fmt: skip
         if self._end_io is None:
             bio.end_io, bio.context = _Landing(ioend.flight, self._inode).end, count
@@ -228,7 +231,8 @@ class Writepages:
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
         base = file.base + self.sb.first_block
-        build = _Build(inode, self._queue, base, file.ioends, self._rules.page_bios)
+        sync = wbc.sync_all and self._rules.sync_data
+        build = _Build(inode, self._queue, base, file.ioends, self._rules.page_bios, sync)
         at = self._begin(file, wbc)
         while at.budget > 0 and (page := at.next_page(file)) != _NO_PAGE:
             if not file.pages.states[page] & MAPPED:

@@ -103,7 +103,7 @@ class MountedSuperblock(Superblock):
         landed = Completion(self._env, DEVICE)
         bio = Bio(
             self.first_block * PAGE_SECTORS + sector, sectors, op=READ, queue=self.bdi.queue, sync=True,
-            meta=True, end_io=lambda _: landed.complete(),
+            meta=True, unplug=True, end_io=lambda _: landed.complete(),
         )  # fmt: skip
         if (rest := thread.submit_bio(bio)) is not None:
             yield from rest

@@ -55,11 +55,15 @@ def ext4(
         costs=costs, metadata=metadata,
     )  # fmt: skip
     of_era = WritepagesRules(
-        wraps=True, spans_calls=False, call_pages=MAX_REQUEST_PAGES, page_bios=rules.page_bios
+        wraps=True,
+        spans_calls=False,
+        sync_data=rules.sync_data,
+        call_pages=MAX_REQUEST_PAGES,
+        page_bios=rules.page_bios,
     )
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
-        large_folios=rules.large_folios, locks=InodeLocks(parts, "i_data_sem"),
+        large_folios=rules.large_folios, sync_data=rules.sync_data, locks=InodeLocks(parts, "i_data_sem"),
         writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
     )  # fmt: skip
     journal.start()

@@ -290,6 +290,7 @@ class Journal:
                 sync=sync,
                 nomerge=op != "W",
                 meta=sync,
+                unplug=op != "W",
                 end_io=ended,
             )
             if (rest := thread.submit_bio(bio)) is not None:
@@ -298,4 +299,5 @@ class Journal:
             yield from thread.finish_plug()
         ended(None)
         thread.before_sleep()
+        self._queue.unplug()
         yield from done.wait(thread.task)

@@ -108,7 +108,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         if not inode.file.open:
             self._run_pages += pages
         self._metadata.log_extent(inode, block // GROUP_BLOCKS)
-        for bio in runs.bios(inode, block, pages):
+        for bio in runs.bios(inode, block, pages, wbc):
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
         wbc.nr_to_write -= pages

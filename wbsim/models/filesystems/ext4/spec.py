@@ -58,6 +58,9 @@ def ext4_rules(kernel: str) -> dict[str, Given]:
         ),
         "large_folios": specified(large_folios, "fs/ext4; from 6.16 on [R]; on 6.18: docs/measurements.md H"),
         "unwritten": specified(unwritten, "dioread_nolock is the default since 5.6 [R]"),
+        "sync_data": specified(
+            release >= (2, 6, 30), "fs/buffer.c: __block_write_full_page, from 2.6.30 on, commit a64c8610 [R]"
+        ),
     }
 
 
@@ -83,6 +86,7 @@ class Ext4Rules(Spec):
     * ``unwritten``: blocks are allocated as unwritten, and converted after the write (dioread_nolock, 5.6 and
       later).
     * ``large_folios``: a folio is as large as the write(2) that made it (6.16 and later).
+    * ``sync_data``: the data that fsync(2) or sync(2) writes carries REQ_SYNC (2.6.30 and later).
     """
 
     bump_pages: int = Field(ge=0)
@@ -92,6 +96,7 @@ class Ext4Rules(Spec):
     goals: Literal["one", "per_processor"]
     unwritten: Flag
     large_folios: Flag
+    sync_data: Flag
 
 
 OVERHEAD: Final = 22

@@ -241,6 +241,7 @@ class XfsLog:
         segments = self._queue.limits.segments_of(sectors * SECTOR_BYTES)
         return Bio(
             start, sectors, segments=segments, op="FW", queue=self._queue, sync=True, nomerge=True, meta=True,
+            unplug=True,
             end_io=self._record_done,
         )  # fmt: skip
 

@@ -113,7 +113,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         pages_ns = pages * self._costs.page_ns(inode.folio_pages)
         thread.spent.pages += pages_ns
         yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns, pages_ns)
-        for bio in runs.bios(inode, group.first_block + taken[0], pages):
+        for bio in runs.bios(inode, group.first_block + taken[0], pages, wbc):
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
         wbc.nr_to_write -= pages

@@ -69,9 +69,12 @@ def xfs(
         costs=costs, metadata=metadata,
     )  # fmt: skip
     placement = XfsPlacement(spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata)
-    of_era = WritepagesRules(rules.wraps, rules.spans_calls, calls_x4=rules.nr_to_write_counts == "calls_x4")
+    of_era = WritepagesRules(
+        rules.wraps, rules.spans_calls, rules.sync_data, calls_x4=rules.nr_to_write_counts == "calls_x4"
+    )
     return DelallocFilesystem(
-        sb=sb, metadata=metadata, large_folios=rules.large_folios, completions=completions,
+        sb=sb, metadata=metadata, large_folios=rules.large_folios, sync_data=rules.sync_data,
+        completions=completions,
         locks=InodeLocks(parts, "ILOCK"),
         placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
