@@ -59,6 +59,7 @@ class Literal:
 
     rules: PlugRules
     of: QueueLimits
+    direct: bool
     plug: list[Listed] = field(default_factory=list)
     flushed: list[list[Listed]] = field(default_factory=list)
 
@@ -74,9 +75,11 @@ class Literal:
 
     def try_merge(self, bio: Bio) -> Merge:
         same = [r for r in self.plug if r.queue is bio.queue]
-        if self.rules.tried == "all":
+        if self.rules.tried == "last" and (not self.plug or self.plug[-1].queue is not bio.queue):
+            candidates = []
+        elif self.rules.tried == "all":
             candidates = same[::-1]
-        elif self.rules.tried == "newest" or (
+        elif self.rules.tried in ("newest", "last") or (
             self.rules.tried == "tail" and self.plug and self.plug[-1].queue is bio.queue
         ):
             candidates = same[-1:]
@@ -117,9 +120,9 @@ class Literal:
         if self.plug:
             queues = [r.queue for r in self.plug]
             mixed = len(set(queues)) > 1
-            by_era = (
-                self.rules.order_mixed if mixed and len(queues) > self.rules.mixed_above else self.rules.order
-            )
+            by_era = self.rules.order if self.direct and not mixed else self.rules.order_scheduler
+            if mixed and len(queues) > self.rules.mixed_above:
+                by_era = self.rules.order_mixed
             ordered = {
                 "sector": lambda p: sorted(p, key=lambda r: r.start),
                 "fifo": list,
@@ -167,14 +170,17 @@ def shape(batches: Sequence[Sequence[Request]]) -> list[list[tuple[int, int, int
     era=ERAS,
     bios=bio_streams(),
     of=st.sampled_from([limits(), limits(64, 16), limits(1280, 128), limits(nomerges=2)]),
+    direct=st.booleans(),
 )
-def test_plug_decisions_match_a_literal_walk(era: str, bios: list[Bio], of: QueueLimits) -> None:
+def test_plug_decisions_match_a_literal_walk(
+    era: str, bios: list[Bio], of: QueueLimits, direct: bool
+) -> None:
     """Every merge, every full flush and every batch equals the result of a walk over the list."""
     rules = PLUG_RULES[era]
-    literal = Literal(rules, of)
+    literal = Literal(rules, of, direct)
     expected = [literal.submit(bio) for bio in bios]
     literal.flush()
-    decisions, batches = plug_decisions(bios, rules, of)
+    decisions, batches = plug_decisions(bios, rules, of, direct)
     assert [tuple(decision) for decision in decisions] == expected
     assert shape(batches) == [[(r.start, r.end, len(r.bios)) for r in batch] for batch in literal.flushed]
 
@@ -226,18 +232,20 @@ def test_plug_of_2_6_39_has_no_limit() -> None:
     assert list(map(len, batches)) == [500]
 
 
-@pytest.mark.parametrize("era", [era for era, rules in PLUG_RULES.items() if rules.max_requests_mixed])
-def test_a_plug_of_several_queues_holds_more(era: str) -> None:
-    """A plug holds 32 requests of one queue, or 64 requests of several queues."""
-    bios = [Bio(1_000 * i, 8, queue="sda" if i % 2 else "sdb") for i in range(65)]
+@pytest.mark.parametrize(
+    ("era", "held"), [("4.19", 32), ("5.4", 16), ("5.10", 64), ("5.17", 64), ("6.1", 64), ("6.17", 64)]
+)
+def test_a_plug_of_several_queues_holds_another_number(era: str, held: int) -> None:
+    """Bios of two queues alternate: 16 requests for each queue to 4.20, for the plug to 5.14, later 64."""
+    bios = [Bio(1_000 * i, 8, queue="sda" if i % 2 else "sdb") for i in range(held + 1)]
     decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
-    assert [i for i, decision in enumerate(decisions) if decision.full_flush] == [64]
+    assert [i for i, decision in enumerate(decisions) if decision.full_flush] == [held]
 
 
 @pytest.mark.parametrize(
     ("era", "kib", "flushes"),
     [
-        ("4.9", (128, 128, 128), []),
+        ("4.9", (128, 128, 128), []), ("4.19", (4, 128, 4), [2]), ("5.4", (128, 4, 4), [1]),
         ("5.10", (4, 124, 4), []), ("5.10", (4, 128, 4), [2]), ("5.10", (128, 4, 4), [1]),
         ("6.17", (124, 128, 4), []), ("6.17", (128, 4, 4), [1]), ("6.14", (4, 128, 4), []),
     ],
@@ -245,7 +253,7 @@ def test_a_plug_of_several_queues_holds_more(era: str) -> None:
 def test_128_kib_rule_tests_newest_or_oldest_request_by_era(
     era: str, kib: tuple[int, ...], flushes: list[int]
 ) -> None:
-    """From 5.4 on a new request flushes a plug whose newest request (6.14, 6.17: oldest) has 128 KiB."""
+    """From 4.10 on a new request flushes a plug whose newest request (6.14, 6.17: oldest) has 128 KiB."""
     bios = [Bio(100_000 * i, 2 * size) for i, size in enumerate(kib)]
     decisions, _ = plug_decisions(bios, PLUG_RULES[era], limits())
     assert [i for i, decision in enumerate(decisions) if decision.full_flush] == flushes
@@ -269,20 +277,44 @@ def test_interleaved_streams_merge_only_if_all_requests_are_tried() -> None:
     assert sum(map(len, plug_decisions(bios, PLUG_RULES["6.1"], limits())[1])) == 64
 
 
-def test_order_of_a_plug_flush_depends_on_the_release() -> None:
-    """3.1 issues in order of arrival, 3.11 by sector, and 5.17 in the reverse order of arrival."""
-    bios = [Bio(start, 8) for start in (3_000, 1_000, 2_000)]
-    order = {
-        era: [r.start_sector for r in plug_decisions(bios, PLUG_RULES[era], limits())[1][0]]
-        for era in PLUG_RULES
-    }
-    assert order["3.1"] == [3_000, 1_000, 2_000]
-    assert order["3.11"] == [1_000, 2_000, 3_000]
-    assert order["5.17"] == [2_000, 1_000, 3_000]
+@pytest.mark.parametrize(
+    ("era", "direct", "scheduler"),
+    [
+        ("3.1", "abc", "abc"), ("3.11", "bca", "bca"), ("4.19", "bca", "bca"), ("5.4", "abc", "abc"),
+        ("5.15", "abc", "abc"), ("5.17", "cba", "abc"), ("5.18", "cba", "cba"), ("6.1", "cba", "abc"),
+        ("6.14", "abc", "abc"), ("6.17", "abc", "abc"),
+    ],
+)  # fmt: skip
+def test_order_of_a_plug_flush_depends_on_release_and_path(era: str, direct: str, scheduler: str) -> None:
+    """Requests a, b and c came in this order; their sectors are 3 000, 1 000 and 2 000."""
+    bios = {"a": 3_000, "b": 1_000, "c": 2_000}
+    names = {start: name for name, start in bios.items()}
+    for is_direct, expected in ((True, direct), (False, scheduler)):
+        _, batches = plug_decisions(
+            [Bio(start, 8) for start in bios.values()], PLUG_RULES[era], limits(), is_direct
+        )
+        assert "".join(names[request.start_sector] for request in batches[0]) == expected
 
 
-def test_5_10_sorts_requests_of_two_queues_above_two() -> None:
-    """5.10 issues two requests of two queues as they came, but sorts three by sector, queue by queue."""
-    rules = PLUG_RULES["5.10"]
-    assert list(issue_order(rules, [900, 100], [0, 1])) == [0, 1]
-    assert list(issue_order(rules, [900, 100, 500], [0, 1, 0])) == [1, 2, 0]
+@pytest.mark.parametrize("era", ["5.4", "5.10", "5.15"])
+def test_requests_of_two_queues_leave_queue_by_queue_above_two(era: str) -> None:
+    """5.0 to 5.15: two requests of two queues leave as they came, three queue by queue, never by sector."""
+    rules = PLUG_RULES[era]
+    assert list(issue_order(rules, [900, 100], [0, 1], direct=True) or [0, 1]) == [0, 1]
+    assert list(issue_order(rules, [900, 100, 500], [0, 1, 0], direct=True) or ()) == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("era", "merges"), [("5.17", [False, False]), ("5.18", [True, False]), ("6.1", [True, False])]
+)
+def test_newest_request_of_another_queue_stops_5_16_and_5_17(era: str, merges: list[bool]) -> None:
+    """The plug has requests at 0 and at 1 000 of sda, and at 0 of sdb as the newest.
+
+    From 5.18 on a bio of sda at 1 008 joins the newest request of sda.  No kernel here tries the oldest.
+    """
+    before = [Bio(0, 8, queue="sda"), Bio(1_000, 8, queue="sda"), Bio(0, 8, queue="sdb")]
+    fates = [
+        plug_decisions([*before, Bio(start, 8, queue="sda")], PLUG_RULES[era], limits())[0][-1].merge
+        for start in (1_008, 8)
+    ]
+    assert [fate is Merge.BACK for fate in fates] == merges

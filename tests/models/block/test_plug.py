@@ -10,6 +10,8 @@ from wbsim.models.block.merge import BACK, NEW, Merge
 from wbsim.models.block.plug import Plug
 from wbsim.models.block.queue import Queue
 from wbsim.models.catalogue.kernels import PLUG_RULES
+from wbsim.models.interfaces import Thread
+from wbsim.sim.engine import Steps
 
 
 def test_take_empties_the_plug() -> None:
@@ -19,9 +21,9 @@ def test_take_empties_the_plug() -> None:
     assert plug.attempt_merge(bio, queue.bounds) == NEW
     plug.add(Request(bio))
     assert plug.attempt_merge(Bio(88, 8, queue=queue), queue.bounds) == BACK
-    (request,) = plug.take()
+    (request,) = plug.take(direct=True)
     assert (request.start_sector, request.end_sector, request.merges) == (80, 96, 1)
-    assert plug.take() == []
+    assert plug.take(direct=True) == []
     assert not plug.must_flush(queue, queue.bounds)
     assert plug.attempt_merge(Bio(96, 8, queue=queue), queue.bounds) == NEW
 
@@ -49,9 +51,34 @@ def test_requests_leave_queue_by_queue() -> None:
     one, other, plug = BlockLayer().queue, BlockLayer().queue, Plug(PLUG_RULES["3.11"])
     for start, queue in ((800, one), (80, other), (400, one), (8, other)):
         plug.add(Request(Bio(start, 8, queue=queue)))
-    found = [(request.queue, request.start_sector) for request in plug.take()]
+    found = [(request.queue, request.start_sector) for request in plug.take(direct=True)]
 
     def of(queue: Queue) -> list[tuple[Queue, int]]:
         return [(queue, start) for start in ((400, 800) if queue is one else (8, 80))]
 
     assert found in (of(one) + of(other), of(other) + of(one))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "sleeps", "order"),
+    [("none", False, [80, 400, 800]), ("none", True, [800, 400, 80]), ("mq-deadline", False, [800, 400, 80])],
+)
+def test_plug_of_6_1_leaves_newest_first_only_on_the_direct_path(
+    scheduler: str, sleeps: bool, order: list[int]
+) -> None:
+    """Requests at 800, 400 and 80 come; only without a scheduler and without sleep the order is reversed."""
+    block, left = BlockLayer(era="6.1", scheduler=scheduler), list[int]()
+    block.queue.signals.block_unplug.observers.append(
+        lambda _, task, requests: left.extend(request.start_sector for request in requests)
+    )
+
+    def body(thread: Thread) -> Steps:
+        thread.start_plug()
+        for start in (800, 400, 80):
+            yield from block.submit(thread, block.bio(start))
+        if sleeps:
+            thread.before_sleep()
+        yield from thread.finish_plug()
+
+    block.run(body)
+    assert left == order

@@ -79,6 +79,15 @@ def test_limits_that_the_kernel_refuses_are_refused(limits: Any) -> None:
         cache(**limits)
 
 
+@pytest.mark.parametrize(("ratio", "counts"), [(1, 5), (4, 5), (5, 5), (6, 6)])
+def test_ratio_below_5_counts_as_5_to_2_6_36(ratio: int, counts: int) -> None:
+    """The background threshold keeps its percentage; from 2.6.37 on the ratio is taken as given."""
+    of, plain = cache((1, ratio), least_dirty_ratio=5), cache((1, ratio))
+    pages = of.dirtyable_pages()
+    assert of.thresholds() == Thresholds(pages // 100, pages * counts // 100)
+    assert plain.thresholds().limit == pages * ratio // 100
+
+
 @given(
     background=st.integers(0, 100), ratio=st.integers(1, 100), inodes=st.integers(0, 2_000),
     background_bytes=st.none() | st.integers(1, 10**7), limit_bytes=st.none() | st.integers(8_192, 10**7),

@@ -55,7 +55,7 @@ class Loop:
         chosen = {
             "plug_scope": "none", "slice_time": 10_000, "nr_to_write": None, "used_up": "redirty_tail",
             "expire": 1_000, "interval": 5_000, "leaves": True, "explicit_takes": "at_start",
-            "waits_for_io": False,
+            "background_takes": "at_pass", "background_test": "share", "waits_for_io": False,
         } | rules  # fmt: skip
         costs: Any = SimpleNamespace(take_ns=1, requeue_ns=2, move_ns=10, inode_ns=5)
         self.signals = Signals()
@@ -174,6 +174,22 @@ def test_background_work_continues_while_a_context_exceeds_its_share() -> None:
     loop.dirty(("a", 0, 3), ("b", 0, 3))
     assert [name for _, name in loop.perform(Work("background"))] == ["a", "b", "over"]
     assert not loop.writeback.over_background(loop.wb)
+
+
+def test_background_work_to_3_1_does_not_look_at_the_share() -> None:
+    """Six dirty pages are below the threshold of ten, so nothing is written, whatever the share is."""
+    loop = Loop(slice_time=1, background=10, background_test="global")
+    loop.share = lambda pages: pages // 5
+    loop.dirty(("a", 0, 3), ("b", 0, 3))
+    assert loop.perform(Work("background")) == [(0, "over")]
+
+
+def test_background_work_of_3_1_takes_no_inode_dirtied_after_its_start() -> None:
+    """An inode that is dirtied during the first pass waits for other work in 3.1 and 3.2."""
+    loop = Loop(background_takes="at_start")
+    loop.dirty(("a", 0, 3))
+    loop.env.call_at(60, 0, lambda: loop.dirty(("late", 60, 3)))
+    assert [name for _, name in loop.perform(Work("background"), 50)] == ["a", "over"]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ class _Judge:
         return episode
 
     def _flush(self, pid: int) -> None:
-        for request in self._plug(pid).take():
+        for request in self._plug(pid).take(direct=True):
             if request.queue is self._device:
                 self._on_its_way[request.start_sector] = request
 

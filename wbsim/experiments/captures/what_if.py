@@ -93,4 +93,4 @@ class _Kernel:
         return self._issued
 
     def _issue(self, plug: Plug) -> None:
-        self._issued.lengths.update(request.sectors for request in plug.take())
+        self._issued.lengths.update(request.sectors for request in plug.take(direct=True))

@@ -100,7 +100,8 @@ class Elevator:
             if not self._only_cheap:
                 before = self._by_end.get(request.start_sector)
                 if before is not None and self._join(before, request):
-                    self._join_with_predecessors(before)
+                    if self._bounds.insertion_repeats:
+                        self._join_with_predecessors(before)
                     return False
         self.add(request)
         return True

@@ -24,6 +24,7 @@ class Bounds:
     * ``merges``: bios merge at all; False with nomerges 2.
     * ``only_cheap``: a scheduler tries only the request that merged last (nomerges 1).
     * ``meta_apart``: REQ_META must be set on both or on neither.
+    * ``insertion_repeats``: a request that grew by an insertion is joined with the one in front of it, too.
     """
 
     max_sectors: int
@@ -32,6 +33,7 @@ class Bounds:
     merges: bool
     only_cheap: bool
     meta_apart: bool
+    insertion_repeats: bool
 
 
 def bounds_of(limits: QueueLimits, rules: PlugRules) -> Bounds:
@@ -43,6 +45,7 @@ def bounds_of(limits: QueueLimits, rules: PlugRules) -> Bounds:
         limits.nomerges != 2,
         limits.nomerges == 1,
         rules.meta_apart,
+        rules.insertion_repeats,
     )
 
 

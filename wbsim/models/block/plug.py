@@ -51,6 +51,8 @@ class Plug:
         queue, start, end = bio.queue, bio.start_sector, bio.end_sector
         tried = self._tried
         tries_all = tried == "all"
+        if tried == "last" and requests[-1].queue != queue:
+            return NEW
         at, step = held - 1, -1
         if tried == "oldest" or (tried == "tail" and requests[at].queue != queue):
             at, step = 0, 1
@@ -87,25 +89,33 @@ class Plug:
         """Plug *request*."""
         self.requests.append(request)
 
-    def take(self) -> list[Request]:
-        """Empty the plug; return its requests in the order in which they are issued, queue by queue."""
+    def take(self, direct: bool) -> list[Request]:
+        """Empty the plug; return its requests in the order in which they are issued, queue by queue.
+
+        *direct*: requests of a single queue go to its driver directly, not through a scheduler.
+        """
         requests, self.requests = self.requests, []
         if len(requests) < 2:
             return requests
         queues = list(dict.fromkeys(request.queue for request in requests))
         starts = [request.start_sector for request in requests]
-        order = issue_order(self._rules, starts, [queues.index(request.queue) for request in requests])
+        numbers = [queues.index(request.queue) for request in requests]
+        order = issue_order(self._rules, starts, numbers, direct)
         return requests if order is None else [requests[at] for at in order]
 
 
-def issue_order(rules: PlugRules, starts: Sequence[int], queues: Sequence[int]) -> list[int] | None:
+def issue_order(
+    rules: PlugRules, starts: Sequence[int], queues: Sequence[int], direct: bool
+) -> list[int] | None:
     """Return the order in which the requests of a plug are issued, as places in the plug, queue by queue.
 
     None stands for the order of arrival.  *starts* are the start sectors of the requests, and *queues* are
-    numbers that identify their queues.
+    numbers that identify their queues.  *direct*: see `Plug.take`.
     """
     mixed = any(queue != queues[0] for queue in queues)
-    order = rules.order_mixed if mixed and len(starts) > rules.mixed_above else rules.order
+    order = rules.order if direct else rules.order_scheduler
+    if mixed:
+        order = rules.order_mixed if len(starts) > rules.mixed_above else rules.order_scheduler
     if not mixed and order in ("fifo", "queue"):
         return None
     places: list[int] = list(range(len(starts)))
@@ -127,9 +137,11 @@ class Decision(NamedTuple):
 
 
 def plug_decisions(
-    bios: Iterable[Bio], rules: PlugRules, limits: QueueLimits
+    bios: Iterable[Bio], rules: PlugRules, limits: QueueLimits, direct: bool = True
 ) -> tuple[list[Decision], list[Sequence[Request]]]:
     """Send *bios* through one plug, without a simulation; all queues have these *limits*.
+
+    *direct*: the queues have no scheduler.
 
     Returns:
         One decision for each bio, and the batches of requests as they were flushed.  The last batch is what
@@ -142,12 +154,12 @@ def plug_decisions(
         merge = plug.attempt_merge(bio, bounds)
         full = merge is NEW and plug.must_flush(bio.queue, bounds)
         if full:
-            batches.append(plug.take())
+            batches.append(plug.take(direct))
         if merge is NEW:
             plug.add(Request(bio))
         decisions.append(Decision(merge, full))
     if plug.requests:
-        batches.append(plug.take())
+        batches.append(plug.take(direct))
     return decisions, batches
 
 

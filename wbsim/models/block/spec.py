@@ -43,34 +43,41 @@ class PlugRules(Spec):
 
     To 2.6.38 each queue has a plug, and no task has (mechanisms.md 1.1).
 
-    * ``tried``: the plugged requests of its queue against which a bio is tried.  ``tail`` is the newest
-      request in the plug or, if that belongs to another queue, the oldest request of the bio's queue.
+    * ``tried``: the plugged requests of its queue against which a bio is tried.  ``newest`` is the newest
+      request of the bio's queue.  ``last`` is the newest request in the plug, if it is of the bio's queue.
+      ``tail`` is that request, too, or otherwise the oldest request of the bio's queue.
     * ``max_requests``: the largest number of requests in a plug; without it, no limit.
     * ``max_requests_mixed``: the limit for a plug with requests of several queues; without it,
       ``max_requests`` limits the requests of each queue separately.
     * ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has this size and the
       queue merges at all; without it, never.
     * ``flush_of``: the request whose size is compared with ``flush_bytes``.
-    * ``order``: the order in which a flush issues the requests.
+    * ``order``: the order in which a flush issues the requests directly: of one queue without a scheduler, by
+      a task that does not go to sleep.
+    * ``order_scheduler``: the order for one queue with a scheduler, or when the task goes to sleep.
     * ``order_mixed``: the order for a plug of several queues that holds more than ``mixed_above`` requests.
       ``queue`` is the order of arrival, queue by queue.
     * ``mixed_above``: the number of requests above which ``order_mixed`` holds.
     * ``meta_apart``: a bio and a request merge only if both or neither have REQ_META.
+    * ``insertion_repeats``: a waiting request that took in a request from a plug then joins the request in
+      front of it, and so on (3.8 and later).
     * ``unplug_requests``: the number of requests at which the plug of a queue opens (q->unplug_thresh);
       without it, the queue has no plug.
     * ``unplug_time``: the time after which the plug of a queue opens (q->unplug_delay); without it, the queue
       has no plug.
     """
 
-    tried: Literal["all", "newest", "oldest", "tail"]
+    tried: Literal["all", "newest", "last", "oldest", "tail"]
     max_requests: Count | None
     max_requests_mixed: Count | None
     flush_bytes: Bytes | None
     flush_of: Literal["newest", "oldest"]
     order: Literal["sector", "fifo", "lifo"]
+    order_scheduler: Literal["sector", "fifo", "lifo"]
     order_mixed: Literal["sector", "fifo", "lifo", "queue"]
     mixed_above: Count
     meta_apart: Flag
+    insertion_repeats: Flag
     unplug_requests: Count | None = None
     unplug_time: Ns | None = None
 

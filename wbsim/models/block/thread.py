@@ -77,7 +77,7 @@ class BlockThread(Thread):
     def before_sleep(self) -> None:
         """See `Thread.before_sleep`."""
         if self._plug is not None:
-            for queue, requests in groupby(self._taken(self._plug), _queue_of):
+            for queue, requests in groupby(self._taken(self._plug, asleep=True), _queue_of):
                 queue.insert(list(requests), self.task)
 
     def submit_bio(self, bio: Bio) -> Steps | None:
@@ -142,9 +142,10 @@ class BlockThread(Thread):
             if pool.take(self.task):
                 return
 
-    def _taken(self, plug: Plug) -> list[Request]:
-        """Empty *plug*, and return its requests, queue by queue."""
-        requests = plug.take()
+    def _taken(self, plug: Plug, asleep: bool = False) -> list[Request]:
+        """Empty *plug*, and return its requests, queue by queue; *asleep*: the thread goes to sleep."""
+        requests = plug.requests
+        requests = plug.take(bool(requests) and not asleep and not requests[0].queue.elevator.sorts)
         if requests and self._on_unplug:
             self._signals.block_unplug.emit(task=self.task, requests=requests)
         return requests

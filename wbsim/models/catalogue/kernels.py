@@ -11,7 +11,7 @@ from typing import Final
 
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.kinds import kinds
-from wbsim.models.release import Release, release_of
+from wbsim.models.release import Release, has, release_of
 from wbsim.models.scenario import KernelSpec
 from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import KIB, MIB, MS, US, S
@@ -21,12 +21,13 @@ _RULES: Final = "mechanisms.md 1.2, 1.3"
 
 def _plug(
     tried: str, most: tuple[int | None, int | None], flush_bytes: int | None, flush_of: str,
-    orders: tuple[str, str], kernel: str, mixed_above: int = 1, meta_apart: bool = False,
+    orders: tuple[str, str, str], kernel: str, mixed_above: int = 1, meta_apart: bool = False,
+    insertion_repeats: bool = True,
 ) -> dict[str, Given]:  # fmt: skip
     """Return the rules of a plug.
 
-    *most* is the largest number of requests, and *orders* is the order of issue: for one queue, and for
-    several.
+    *most* is the largest number of requests, and *orders* is the order of issue: directly, through a
+    scheduler, and for several queues.
     """
     source = f"{_RULES} [V {kernel}]"
     return {
@@ -36,25 +37,40 @@ def _plug(
         "flush_bytes": specified(flush_bytes, source),
         "flush_of": specified(flush_of, source),
         "order": specified(orders[0], source),
-        "order_mixed": specified(orders[1], source),
+        "order_scheduler": specified(orders[1], source),
+        "order_mixed": specified(orders[2], source),
         "mixed_above": specified(mixed_above, source),
-        "meta_apart": specified(meta_apart, "mechanisms.md 1.4: since 5.18 [R], confirmed on 6.18"),
+        "meta_apart": specified(
+            meta_apart, "block/blk-cgroup.h: blk_cgroup_mergeable, from 5.18 on [V 5.17-rc5, 5.19]; on 6.18"
+        ),
+        "insertion_repeats": specified(
+            insertion_repeats, "block/elevator.c: commit bee0393c, from 3.8 on [V 3.6.5, 3.8.13]"
+        ),
     }
 
 
+_FIFO: Final = ("fifo", "fifo", "queue")
+_SORTED: Final = ("sector", "sector", "sector")
 _PLUGS: Final = {
-    "2.6.39": _plug("all", (None, None), None, "newest", ("fifo", "queue"), "2.6.39"),
-    "3.1": _plug("all", (16, None), None, "newest", ("fifo", "queue"), "3.1"),
-    "3.11": _plug("all", (16, None), None, "newest", ("sector", "sector"), "3.10, 3.11"),
-    "4.3": _plug("all", (16, None), None, "newest", ("sector", "sector"), "4.3, single hardware queue"),
-    "4.9": _plug("all", (16, None), None, "newest", ("sector", "sector"), "4.9"),
-    "5.4": _plug("all", (16, None), 128 * KIB, "newest", ("sector", "sector"), "5.4"),
-    "5.10": _plug("all", (32, 64), 128 * KIB, "newest", ("fifo", "sector"), "5.10.89, 5.15.55", 2),
-    "5.17": _plug("newest", (32, 64), 128 * KIB, "newest", ("lifo", "lifo"), "5.17-rc5"),
-    "6.1": _plug("newest", (32, 64), 128 * KIB, "newest", ("lifo", "lifo"), "6.1", meta_apart=True),
-    "6.14": _plug("oldest", (32, 64), 128 * KIB, "oldest", ("fifo", "fifo"), "6.14", meta_apart=True),
-    "6.17": _plug("tail", (32, 64), 128 * KIB, "oldest", ("fifo", "fifo"), "6.12.117, 6.17", meta_apart=True),
-}
+    "2.6.39": _plug("all", (None, None), None, "newest", _FIFO, "2.6.39, 3.0.8", insertion_repeats=False),
+    "3.1": _plug("all", (16, None), None, "newest", _FIFO, "3.1, 3.6.5", insertion_repeats=False),
+    "3.11": _plug("all", (16, None), None, "newest", _SORTED, "3.8.13, 3.10, 3.11"),
+    "4.3": _plug("all", (16, None), None, "newest", _SORTED, "4.3, single hardware queue"),
+    "4.9": _plug("all", (16, None), None, "newest", _SORTED, "4.9"),
+    "4.19": _plug("all", (16, None), 128 * KIB, "newest", _SORTED, "4.10.17, 4.12, 4.20"),
+    "5.4": _plug("all", (16, 16), 128 * KIB, "newest", _FIFO, "5.0.1, 5.4, 5.14.2", 2),
+    "5.10": _plug("all", (32, 64), 128 * KIB, "newest", _FIFO, "5.10.89", 2),
+    "5.15": _plug("all", (32, 64), 128 * KIB, "newest", _FIFO, "5.15.55, 5.15.85", 2, meta_apart=True),
+    "5.17": _plug("last", (32, 64), 128 * KIB, "newest", ("lifo", "fifo", "fifo"), "5.17-rc5"),
+    "5.18": _plug("newest", (32, 64), 128 * KIB, "newest", ("lifo",) * 3, "5.19, 6.0-rc1", meta_apart=True),
+    "6.1": _plug(
+        "newest", (32, 64), 128 * KIB, "newest", ("lifo", "fifo", "fifo"), "6.1.192, 6.2.12, 6.4 to 6.12.0",
+        meta_apart=True,
+    ),
+    "6.14": _plug("oldest", (32, 64), 128 * KIB, "oldest", ("fifo",) * 3, "6.14", meta_apart=True),
+    "6.17": _plug("tail", (32, 64), 128 * KIB, "oldest", ("fifo",) * 3, "6.12.117, 6.17", meta_apart=True),
+}  # fmt: skip
+"""The rules of plugs by era.  An era has the name of a release or of a long-term series in it."""
 
 _QUEUE_PLUG: Final = {
     **_PLUGS["2.6.39"],
@@ -69,27 +85,33 @@ Tasks have no plug there (`plug_scope` none), so the other rules are unused.
 PLUG_RULES: Final = {name: PlugRules.model_validate(given) for name, given in _PLUGS.items()}
 """The rules of the plug in every era with plugs on the stack."""
 
-_SINCE: Final = (
-    ((2, 6, 39), "2.6.39"),
-    ((3, 1, 0), "3.1"),
-    ((3, 10, 0), "3.11"),
-    ((4, 3, 0), "4.3"),
-    ((4, 9, 0), "4.9"),
-    ((5, 4, 0), "5.4"),
-    ((5, 10, 0), "5.10"),
-    ((5, 16, 0), "5.17"),
-    ((6, 1, 0), "6.1"),
-    ((6, 12, 117), "6.17"),
-    ((6, 13, 0), "6.14"),
-    ((6, 17, 0), "6.17"),
+_SINCE: Final[tuple[tuple[str, tuple[Release, ...]], ...]] = (
+    ("2.6.39", ((2, 6, 39),)),
+    ("3.1", ((3, 1, 0),)),
+    ("3.11", ((3, 8, 0),)),
+    ("4.3", ((4, 3, 0),)),
+    ("4.9", ((4, 9, 0),)),
+    ("4.19", ((4, 10, 0),)),
+    ("5.4", ((5, 0, 0),)),
+    ("5.10", ((5, 16, 0), (5, 10, 89), (5, 15, 16))),
+    ("5.15", ((5, 18, 0), (5, 15, 55))),
+    ("5.17", ((5, 16, 0),)),
+    ("5.18", ((5, 18, 0),)),
+    ("6.1", ((6, 3, 0), (6, 1, 25), (6, 2, 12))),
+    ("6.14", ((6, 13, 0),)),
+    ("6.17", ((6, 17, 0), (6, 12, 117))),
 )
+"""The releases from which the rules of each era hold: mainline's first, then those of stable series.
+
+The last era that holds is that of a release.  The patch levels are those that were read first with the rule,
+so a few earlier ones may have it, too.  6.1.25 is of the same day as 6.2.12, which was read.
+"""
 
 
 def era_of(release: str) -> str:
     """Return the key in `PLUG_RULES` of a kernel *release*, such as "3.11" or "6.18.44-rc1".
 
-    A release without a patch level stands for the newest of its series.  Between two versions that were read,
-    the earlier one's rules hold.
+    A release without a patch level stands for the newest of its series.
 
     Raises:
         ValueError: *release* is not a version, or is older than plugs on the stack.
@@ -98,7 +120,7 @@ def era_of(release: str) -> str:
         release_number = release_of(release)
     except ValueError as error:
         raise ValueError(f"{error}; give a release such as {', '.join(PLUG_RULES)}") from None
-    found = [era for since, era in _SINCE if since <= release_number]
+    found = [era for era, (since, *stable) in _SINCE if has(release_number, since, *stable)]
     if not found:
         raise ValueError(f"Linux {release} has no plug on the stack; give 2.6.39 or later")
     return found[-1]
@@ -156,9 +178,7 @@ def _inodes(
         "unhash": specified(unhash, "mechanisms.md 5.2: hlist_fake in 4.3, not in 3.11 [V 3.11, 4.3]"),
         "lru": specified(lru, "mechanisms.md 5.2 [V 2.6.39, 3.1, 3.11, 3.16]: per node from 3.12 on"),
         "lru_checks": specified(lru_checks, "report V13: the last two patches; from 3.12 on [R]"),
-        "hash_lookup": specified(
-            lookup, "mechanisms.md 5.2: locked up to 6.1, RCU in 6.12 [V 3.11, 6.1, 6.12]"
-        ),
+        "hash_lookup": specified(lookup, "fs/inode.c: commit 7180f8d9, RCU from 6.11 on [R; V 6.10, 6.12]"),
     }
 
 
@@ -171,18 +191,20 @@ def _sched(release: Release) -> Mapping[str, Given]:
 def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
     """Return the inputs of a kernel with IO-less throttling and one flusher per device.
 
-    They follow from its release; between two releases that were read, the earlier one's rules hold.
+    They follow from its release.
     """
     release = release_of(name)
     sched = _sched(release)
-    mq, lists = release >= (4, 3, 0), release >= (3, 12, 0)
+    lists = release >= (3, 12, 0)
     lru = "per_node" if lists else "superblock" if release >= (3, 1, 0) else "global"
     return {
         "name": name,
-        "spinlock": specified("queued" if mq else "ticket", "mechanisms.md 7.1"),
+        "spinlock": specified(
+            "queued" if release >= (4, 2, 0) else "ticket", "mechanisms.md 7.1: from 4.2 on [V 4.1.15, 4.2.8]"
+        ),
         **_rwsem(release),
         "sched": sched,
-        "requests": specified("tags" if mq else "request_list", "mechanisms.md 1.6, 1.3"),
+        "requests": specified("tags" if release >= (4, 3, 0) else "request_list", "mechanisms.md 1.6, 1.3"),
         "wbt": specified(
             release >= (4, 10, 0), "block/blk-wbt.c from 4.10 on [R]; on 6.18: docs/measurements.md I"
         ),
@@ -193,6 +215,14 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
             "used_up": specified("more_io", "mechanisms.md 2.1 [V 2.6.37, 3.11, 6.17]"),
             "leaves": specified(True, "mechanisms.md 2.2 [V 3.11]; since 2.6.38, commit aa373cf5 [R]"),
             "explicit_takes": specified("at_start", "mechanisms.md 2.1 [V 3.11, 6.17]"),
+            "background_takes": specified(
+                "at_start" if (3, 1, 0) <= release < (3, 3, 0) else "at_pass",
+                "fs/fs-writeback.c: all inodes to 3.0; commit 1bc36b64, from 3.3 on [V 3.0.8, 3.1.3, 3.3.8]",
+            ),
+            "background_test": specified(
+                "share" if release >= (3, 2, 0) else "global",
+                "fs/fs-writeback.c: over_bground_thresh, commit b00949aa, from 3.2 on [V 3.1.3, 3.2.0]",
+            ),
             "waits_for_io": specified(
                 release < (3, 11, 0), "fs/fs-writeback.c: up to 3.10, commit 7747bd4b [R]"
             ),
@@ -214,9 +244,17 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
         "dirty": {
             "dirty_background_ratio": specified(10, "mechanisms.md 0 [V all]"),
             "dirty_ratio": specified(20, "mechanisms.md 0 [V all]"),
+            "least_dirty_ratio": _least_dirty_ratio(release),
         },
         "filesystems": {kind: of_kind.spec.rules_of(name) for kind, of_kind in kinds("filesystems").items()},
     }
+
+
+def _least_dirty_ratio(release: Release) -> Given:
+    return specified(
+        5 if release < (2, 6, 37) else 0,
+        "mm/page-writeback.c: commit 4cbec4c8, from 2.6.37 on [V 2.6.29, 2.6.36, 2.6.37]",
+    )
 
 
 def _callers_write(given: Inputs, source: str, bandwidth: Given, nr_to_write: Given) -> Inputs:
@@ -269,6 +307,7 @@ def _2_6_29(name: str) -> Inputs:
         given["dirty"] = {
             "dirty_background_ratio": specified(5, "mechanisms.md 3.1 [V 2.6.29]"),
             "dirty_ratio": specified(10, "mechanisms.md 3.1 [V 2.6.29]"),
+            "least_dirty_ratio": _least_dirty_ratio(release),
         }
     return given
 
@@ -278,14 +317,14 @@ def _nr_to_write(source: str) -> Given:
 
 
 def _2_6_39(name: str) -> Inputs:
-    """Return the inputs of 2.6.39, the first kernel with a plug on the stack; writers still write back."""
-    source = "[V 2.6.39]"
+    """Return the inputs of 2.6.39 and 3.0, the first with a plug on the stack; writers still write back."""
+    source = "[V 2.6.39, 3.0.8]"
     given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, specified(None, f"mechanisms.md 2.3 {source}"), _nr_to_write(source))
 
 
 def _3_1(name: str) -> Inputs:
-    """Return the inputs of 3.0 and 3.1: writers still write back, but chunks follow the bandwidth."""
+    """Return the inputs of 3.1: writers still write back, but chunks follow the bandwidth."""
     source = "[V 3.1]"
     given = _kernel(name, "mapping", f"mechanisms.md 2.6 {source}")
     return _callers_write(given, source, _INITIAL_BANDWIDTH, specified(None, f"mechanisms.md 2.3 {source}"))
@@ -302,13 +341,12 @@ def _4_3(name: str) -> Inputs:
     The plug belongs to the work item, and each superblock has a separate list lock.
     """
     release = release_of(name)
-    read = "[V 4.3]" if release < (5, 17, 0) else "[V 6.1]" if release < (6, 12, 0) else "[V 6.12]"
     inodes = _inodes(
         "s_inode_list_lock", "from 4.3 on [V 4.3]", mutex=True, unhash="hashed",
         walks="under_writeback" if release >= (4, 8, 0) else "cached",
-        lookup="rcu" if release >= (6, 12, 0) else "locked",
+        lookup="rcu" if release >= (6, 11, 0) else "locked",
     )  # fmt: skip
-    return {**_kernel(name, "work", f"mechanisms.md 2.6 {read}"), "inodes": inodes}
+    return {**_kernel(name, "work", "mechanisms.md 2.6 [V 4.3, 6.1, 6.12]"), "inodes": inodes}
 
 
 _PATCHED: Final = "report V13: the patch series"
@@ -338,7 +376,7 @@ def _p13(name: str) -> Inputs:
 
 _MAKERS: Final[tuple[tuple[Release, Callable[[str], Inputs]], ...]] = (
     ((2, 6, 29), _2_6_29), ((2, 6, 32), _2_6_32), ((2, 6, 39), _2_6_39),
-    ((3, 0, 0), _3_1), ((3, 2, 0), _3_2), ((4, 3, 0), _4_3),
+    ((3, 1, 0), _3_1), ((3, 2, 0), _3_2), ((4, 3, 0), _4_3),
 )  # fmt: skip
 _NAMED: Final[dict[str, Callable[[str], Inputs]]] = {
     "2.6.34-n10": _2_6_32, "3.11-p13": _p13, "3.11-mmotm": partial(_v13, patched=False),
@@ -346,8 +384,8 @@ _NAMED: Final[dict[str, Callable[[str], Inputs]]] = {
 }  # fmt: skip
 _SHOWN: Final = (
     "2.6.29", "2.6.30", "2.6.32", "2.6.34", "2.6.34-n10", "2.6.37", "2.6.39", "3.1",
-    "3.11", "3.11-p13", "3.11-mmotm", "3.11-v13", "4.3", "4.9", "5.4", "5.10", "5.17", "6.1", "6.14", "6.17",
-    "6.18",
+    "3.11", "3.11-p13", "3.11-mmotm", "3.11-v13", "4.3", "4.9", "4.19", "5.4", "5.10", "5.15", "5.17", "5.18",
+    "6.1", "6.14", "6.17", "6.18",
 )  # fmt: skip
 FIRST: Final = "2.6.29"
 LAST: Final = "6.18"

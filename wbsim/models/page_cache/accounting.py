@@ -91,7 +91,8 @@ class PageCache:
         self.total_pages = self._memory_bytes // PAGE_BYTES
         """The pages of memory that the kernel does not keep for itself (vm_total_pages)."""
         # Copies: a spec's own attributes are slow to read.
-        self._background_ratio, self._ratio = limits.dirty_background_ratio, limits.dirty_ratio
+        self._background_ratio = limits.dirty_background_ratio
+        self._ratio = max(limits.dirty_ratio, limits.least_dirty_ratio)
         self._limit = _pages_of(limits.dirty_bytes)
         self._background = _pages_of(limits.dirty_background_bytes)
         self._fixed: Thresholds | None = None

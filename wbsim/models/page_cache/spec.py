@@ -58,6 +58,7 @@ class DirtyLimits(Spec):
       back.
     * ``dirty_ratio``: the percentage of the available memory from which on writers are throttled; 0 only with
       ``dirty_bytes``.
+    * ``least_dirty_ratio``: a ``dirty_ratio`` below this percentage counts as it: 5 to 2.6.36, later none.
     * ``dirty_background_bytes``: the size from which on the flusher writes back.  A number without a unit is
       in bytes, and with 0 the ratio counts.
     * ``dirty_bytes``: the size from which on writers are throttled; two pages or more.  A number without a
@@ -66,6 +67,7 @@ class DirtyLimits(Spec):
 
     dirty_background_ratio: Annotated[CountOrNone, Field(le=100)]
     dirty_ratio: Annotated[CountOrNone, Field(le=100)]
+    least_dirty_ratio: Annotated[CountOrNone, Field(le=100)] = 0
     dirty_background_bytes: SysctlBytes = None
     dirty_bytes: SysctlBytes = None
 

@@ -56,11 +56,14 @@ class Writeback:
         self._traced = signals.writeback_single_inode
         self._counts_inodes = rules.nr_to_write is None
         self._waits_more = rules.used_up == "more_io"
+        self._tests_share = rules.background_test == "share"
 
     def over_background(self, wb: Wb) -> bool:
         """Return over_bground_thresh: whether background work on *wb* has anything to do."""
         threshold = self._cache.thresholds().background
-        return self._cache.dirty > threshold or wb.dirty > self._throttle.share(wb, threshold)
+        if self._cache.dirty > threshold:
+            return True
+        return self._tests_share and wb.dirty > self._throttle.share(wb, threshold)
 
     def perform(self, thread: Thread, wb: Wb, work: Work) -> Steps:
         """wb_writeback: write *work* slice by slice until nothing is left to do.
@@ -110,9 +113,9 @@ class Writeback:
         """Return the latest time (ns) at which an inode became dirty that a pass takes."""
         if work.reason == "periodic":
             return self._env.now - self._rules.expire
-        if work.reason == "background" or self._rules.explicit_takes == "at_pass":
-            return self._env.now
-        return started_ns
+        rules = self._rules
+        takes = rules.background_takes if work.reason == "background" else rules.explicit_takes
+        return self._env.now if takes == "at_pass" else started_ns
 
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
         """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1).

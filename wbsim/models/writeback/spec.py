@@ -18,6 +18,10 @@ class WritebackRules(Spec):
     * ``leaves``: background and periodic work ends as soon as other work is queued (2.6.38 and later).
     * ``explicit_takes``: explicit work takes the inodes that were dirty when the work began, or before each
       of its passes (to 2.6.36).
+    * ``background_takes``: background work takes the inodes that were dirty before each of its passes, or (in
+      3.1 and 3.2) when the work began.
+    * ``background_test``: background work goes on while all dirty pages are above the background threshold
+      ("global", to 3.1), or while the context is above its share of it, too ("share").
     * ``waits_for_io``: the work of a sync(2) waits for the I/O of each inode (to 3.10).
     * ``expire``: the age at which periodic writeback takes a dirty inode (dirty_expire_centisecs).
     * ``interval``: the time between two periodic wake-ups of the flusher (dirty_writeback_centisecs).
@@ -29,6 +33,8 @@ class WritebackRules(Spec):
     used_up: Literal["more_io", "redirty_tail"]
     leaves: Flag
     explicit_takes: Literal["at_start", "at_pass"]
+    background_takes: Literal["at_start", "at_pass"]
+    background_test: Literal["global", "share"]
     waits_for_io: Flag
     expire: Ns
     interval: Interval

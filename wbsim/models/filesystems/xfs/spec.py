@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 from pydantic import model_validator
 
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.models.release import release_of
+from wbsim.models.release import has, release_of
 from wbsim.sim.param import (
     BadValue,
     Bytes,
@@ -52,12 +52,18 @@ def _xfs(
             zeroing, "fs/xfs/xfs_iomap.c; from 6.10 on [R]; on 6.18: docs/measurements.md D"
         ),
         "nr_to_write_counts": specified(counts, "mechanisms.md 2.5 [V 2.6.34-2.6.37]; since 2.6.32 [R]"),
-        "unwritten": specified(unwritten, "mechanisms.md 6.2: not in 5.4, in 5.10 [V 5.4, 5.10]"),
-        "large_folios": specified(large_folios, "fs/xfs; from 5.18 on [R]; on 6.18: docs/measurements.md H"),
+        "unwritten": specified(unwritten, "mechanisms.md 6.2: from 5.8 on [V 5.7.14, 5.8.1]"),
+        "large_folios": specified(
+            large_folios,
+            "fs/iomap: write(2) asks for them from 6.6 on [V 6.5, 6.6]; on 6.18: docs/measurements.md H",
+        ),
         "cil": specified(
             cil, "mechanisms.md 5.2, 7.5: one xc_cil_lock up to 5.19, per processor from 6.0 on"
         ),
-        "wraps": specified(wraps, "mechanisms.md 2.4; up to 4.19 [R]; confirmed by traces of 6.18"),
+        "wraps": specified(
+            wraps,
+            "fs/iomap: commit 64081362, from 4.20, 4.14.177 [V] and 4.19.118 [R] on; traces of 6.18",
+        ),
     }
 
 
@@ -72,10 +78,10 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
         "fixed" if release < (2, 6, 38) else "size" if release < (3, 9, 0) else "preceding",
         counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != _REPAIRED else "pages",
         whole_calls=release >= (4, 8, 0),
-        wraps=release < (4, 20, 0),
-        unwritten=release >= (5, 10, 0),
+        wraps=not has(release, (4, 20, 0), (4, 14, 177), (4, 19, 118)),
+        unwritten=release >= (5, 8, 0),
         zeroing=release >= (6, 10, 0),
-        large_folios=release >= (5, 18, 0),
+        large_folios=release >= (6, 6, 0),
         cil="per_cpu" if release >= (6, 0, 0) else "spinlock",
     )
     spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; from 4.6 on [R]")
@@ -102,9 +108,10 @@ class XfsRules(Spec):
       call, and the call may write this number of further pages.
     * ``whole_calls``: a reservation is counted from the end of the write(2), not of the page (iomap: 4.8 and
       later).
-    * ``wraps``: a walk that reaches the end of the file continues at its beginning, once (to 4.19).
-    * ``unwritten``: blocks are allocated as unwritten, and converted after the write (5.10 and later).
-    * ``large_folios``: a folio is as large as the write(2) that made it (5.18 and later).
+    * ``wraps``: a walk that reaches the end of the file continues at its beginning, once (to 4.19,
+      and in stable series of 4.14 and 4.19 until early 2020).
+    * ``unwritten``: blocks are allocated as unwritten, and converted after the write (5.8 and later).
+    * ``large_folios``: a folio is as large as the write(2) that made it (6.6 and later).
     * ``spans_calls``: an ioend may contain the pages of several calls of writepage (4.6 and later).
     * ``sync_data``: the data that fsync(2) or sync(2) writes carries REQ_SYNC (2.6.34 and later).
     * ``cil``: a commit adds its items to the CIL under the filesystem's xc_cil_lock (to 5.19), or to a list
