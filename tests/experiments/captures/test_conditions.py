@@ -67,7 +67,7 @@ def test_kernel_option_asks_for_another_kernel() -> None:
     assert of(FULL, kernel="4.9").notes == ()
     found = of(FULL, kernel="4.10", scheduler="mq-deadline", nomerges=1, max_segments=7, max_sectors_kb=64)
     assert (found.era, found.asked) == ("6.17", "4.19")
-    assert found.notes == ("--kernel is 4.10; its plug has the rules of Linux 4.9",)
+    assert found.notes == ("--kernel is 4.10; its plug has the rules of Linux 4.19",)
 
 
 @pytest.mark.parametrize(
