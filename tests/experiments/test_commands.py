@@ -236,6 +236,28 @@ def test_described_machine_runs_an_experiment(
     assert main(["run", str(config)]) == 0
 
 
+@pytest.mark.parametrize(
+    ("cache", "protected"), [("write through", True), ("write back", False)], ids=["through", "back"]
+)
+def test_described_ssd_with_write_through_is_protected(
+    root: Path, tmp_path: Path, cache: str, protected: bool
+) -> None:
+    """A SATA SSD that reports write through asks for no flush, so its cache survives a power cut."""
+    for key, text in (("rotational", "0"), ("write_cache", cache)):
+        (root / "sys/block/sda/queue" / key).write_text(f"{text}\n")
+    box = tmp_path / "box.toml"
+    assert main(["describe-machine", str(root), "--out", str(box)]) == 0
+    config = tmp_path / "x.toml"
+    config.write_text(
+        'title = "t"\n[scenario]\nmachine.like = "./box.toml"\nkernel.like = "6.12"\n'
+        'mounts.data = { like = "loop-ext4", disk = "sda", at = "/data", size = "4 GB" }\n'
+        'programs.dd = "dd if=/dev/zero of=/data/f bs=4k count=1"\n'
+    )
+    (case,) = load(config).cases
+    drive: Any = case.scenario.machine.disks["sda"]
+    assert (drive.queue.write_cache, drive.device.protected) == (cache, protected)
+
+
 @pytest.mark.parametrize("said", ["x", "1.5", "64 65", "²", "9" * 5_000, "\\xff", 'a"\nb = "c'])
 @pytest.mark.parametrize("file", ["size", "queue/max_segments", "queue/write_cache", "queue/nr_requests"])
 def test_nonsense_in_sys_block_is_one_error(

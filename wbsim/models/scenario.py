@@ -118,6 +118,16 @@ class DriveSpec(Spec):
     queue: QueueSpec
     device: AnyDevice
 
+    @model_validator(mode="after")
+    def _check(self) -> DriveSpec:
+        if self.queue.write_cache == "write through" and self.device.volatile:
+            raise BadValue(
+                "write through says that a completed write survives a power cut, but the device has a"
+                " volatile cache; give \"write back\", or protected = true in the device",
+                "queue", "write_cache",
+            )  # fmt: skip
+        return self
+
 
 class MachineSpec(Spec):
     """Processors, memory, and disks by name.

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.harness import SlowDevice
 from wbsim.models.bio import Bio, Request
 from wbsim.models.catalogue.devices import SATA_SSD_2013
+from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.devices.raid0 import Raid0
 from wbsim.models.devices.spec import Raid0Spec, SsdSpec, WriteCacheSpec
 from wbsim.models.devices.ssd import Ssd
 from wbsim.models.devices.write_cache import WriteCache
+from wbsim.models.scenario import DriveSpec
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import KIB, MIB, MS, US, S
 
@@ -287,3 +290,44 @@ def test_use_of_a_link_excludes_waits_for_cache_room() -> None:
         (0, 0), (20_000, 20_000), (100_000, 2 * page), (620_000, 2 * page + 3_616), (700_000, 3 * page),
         (2 * MS, 3 * page),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("drive", "members", "protected", "refused"),
+    [
+        ("sata-ssd", False, False, True), ("sata-ssd", False, True, False),
+        ("virtio-ssd", False, False, True),
+        ("sata-ssd", True, False, True), ("sata-ssd", True, True, False), ("sata-disk", False, None, False),
+        ("pm9a3", False, True, False), ("pm9a3", False, False, True),
+    ],
+)  # fmt: skip
+def test_write_through_is_refused_for_a_volatile_cache(
+    drive: str, members: bool, protected: bool | None, refused: bool
+) -> None:
+    """A drive whose cache loses writes needs flushes, alone and as a member of an array."""
+    given = {} if protected is None else {"protected": protected}
+    device = DRIVES[drive].device.inputs() | given
+    if members:
+        device = {"kind": "raid0", "chunk": 64 * KIB, "members": [device, device]}
+    queue = DRIVES[drive].queue.inputs() | {"write_cache": "write through"}
+    inputs = {"queue": queue, "device": device}
+    if refused:
+        with pytest.raises(ValidationError) as found:
+            DriveSpec.model_validate(inputs)
+        (error,) = found.value.errors()
+        assert error["msg"] == (
+            "Value error, write through says that a completed write survives a power cut, but the device has"
+            ' a volatile cache; give "write back", or protected = true in the device'
+        )
+    else:
+        DriveSpec.model_validate(inputs)
+    DriveSpec.model_validate(inputs | {"queue": queue | {"write_cache": "write back"}})
+
+
+def test_drives_of_consumers_and_guests_are_volatile() -> None:
+    """Most SATA SSDs and disks of guests have no capacitors; drives for servers have them."""
+    found = {name: drive.device.volatile for name, drive in DRIVES.items()}
+    assert found == {
+        "loop": False, "sata-ssd": True, "sata-disk": False, "virtio-ssd": True, "virtio-disk": False,
+        "pm9a3": False, "bm1743": False,
+    }  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, get_args
 
 from wbsim.experiments.machines.dump import Dump
 from wbsim.models.block.schedulers import LEGACY, Scheduler, refusal
+from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.units import KIB
 
@@ -188,7 +189,10 @@ def _disks(dump: Dump) -> Iterator[Disk]:
         if size == 0:
             continue
         like, why = _like(path.name, dump.said(f"{disk}/queue/rotational") == "1")
-        yield Disk(path.name, like, why, size, dict(_queue(dump, disk)))
+        keys = dict(_queue(dump, disk))
+        if keys.get("queue.write_cache") == '"write through"' and DRIVES[like].device.volatile:
+            keys["device.protected"] = "true"  # the drive says so: it asks for no flush
+        yield Disk(path.name, like, why, size, keys)
 
 
 def _drive(name: str) -> str:

@@ -19,6 +19,7 @@ from wbsim.sim.units import KIB, MIB
 _SATA_SSD: Final = {
     **SATA_SSD_2013,
     "size": assumed(480 * 10**9, "a usual size", 120 * 10**9, 2000 * 10**9),
+    "protected": assumed(False, "most SATA SSDs have no capacitors for their cache [R]", False, True),
 }
 _NVME_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
 
@@ -52,7 +53,7 @@ DRIVES: Final = drives_of(release_of(LAST))
 """The drives by name, as the newest release has them."""
 PURPOSES: Final = {
     "loop": "the null device of our measurements",
-    "sata-ssd": "a SATA SSD of 2013",
+    "sata-ssd": "a SATA SSD of 2013 with a volatile cache",
     "sata-disk": "a SATA disk of 2010 with 7200 turns a minute",
     "virtio-ssd": "the SATA SSD of 2013, as a virtio disk of a guest",
     "virtio-disk": "the SATA disk of 2010, as a virtio disk of a guest",

@@ -26,6 +26,11 @@ class DeviceSpec(Spec):
         """The capacity (bytes); None: it does not matter."""
         return None
 
+    @property
+    def volatile(self) -> bool:
+        """True if only a flush makes a completed write survive a power cut, and takes time for it."""
+        return False
+
     def parts(self) -> Mapping[str, DeviceSpec | tuple[DeviceSpec, ...]]:
         """Return the devices of which this one is made, by the name of the argument of its component."""
         return {}
@@ -47,7 +52,8 @@ class SsdSpec(DeviceSpec):
     * ``flash_page``: the bytes that a plane programs at a time.
     * ``program_time``: the time in which a plane programs ``flash_page`` bytes.
     * ``read_time``: the time from the end of a read on the link to its data.
-    * ``protected``: the cache survives a power cut, so a flush needs no programming.
+    * ``protected``: the cache survives a power cut, so a flush needs no programming.  With a queue whose
+      ``write_cache`` is write through, the kernel sends no flush, so the drive must be protected.
     * ``indirection_unit``: the size that one entry of the map covers.  It is a page or more, and divides
       ``flash_page``.  Without it, a write is never smaller.
     """
@@ -69,6 +75,11 @@ class SsdSpec(DeviceSpec):
     def capacity(self) -> int | None:
         """See `DeviceSpec.capacity`."""
         return self.size
+
+    @property
+    def volatile(self) -> bool:
+        """See `DeviceSpec.volatile`."""
+        return not self.protected
 
     @model_validator(mode="after")
     def _check(self) -> SsdSpec:
@@ -128,6 +139,11 @@ class Raid0Spec(DeviceSpec):
         """See `DeviceSpec.capacity`; every member has an equal share, which fits the smallest member."""
         shares = [member.capacity for member in self.members if member.capacity is not None]
         return min(shares) * len(self.members) if shares else None
+
+    @property
+    def volatile(self) -> bool:
+        """See `DeviceSpec.volatile`: true if a member is volatile."""
+        return any(member.volatile for member in self.members)
 
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
         """See `DeviceSpec.parts`."""
