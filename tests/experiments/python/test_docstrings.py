@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -71,15 +72,19 @@ def test_docstring_has_an_example_and_all_parameters(name: str) -> None:
     "name", [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in PUBLIC]
 )
 def test_example_of_docstring_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An example needs no other files than the captures of a clone of the repository."""
+    """An example needs no other files than the captures of a clone of the repository.
+
+    `DocTestRunner()` would read -v from the command line of pytest, and report the examples that pass.
+    """
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "captures").symlink_to(CAPTURES)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["pytest", "-v"])
     example = doctest.DocTestParser().get_doctest(
         inspect.getdoc(PUBLIC[name]) or "", {}, name, filename=None, lineno=None
     )
     report: list[str] = []
-    doctest.DocTestRunner().run(example, out=report.append)
+    doctest.DocTestRunner(verbose=False).run(example, out=report.append)
     assert not report, "".join(report)
 
 
