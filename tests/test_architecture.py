@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -281,3 +282,14 @@ def assert_ranged(path: str, value: object, given: Given) -> None:
     """Assert that an assumed number lies within its stated range."""
     if given.origin is Origin.ASSUMED and not isinstance(value, str | bool):
         assert given.low <= value <= given.high, path  # type: ignore[operator]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the sources lie outside of a clone")
+def test_no_committed_file_is_ignored() -> None:
+    """A file that a tool writes, such as .dmypy.json, is in .gitignore and not in the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True, text=True,
+    )  # fmt: skip
+    assert listed.stdout == ""
+    assert ".dmypy.json" in (ROOT / ".gitignore").read_text().splitlines()
