@@ -27,8 +27,8 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--measure", action="store_true",
-        help="measure the costs of system calls on this machine, with half a minute of writes and creates;"
-        " needs root",
+        help="measure the costs of system calls on this machine, with half a minute of writes and creates,"
+        " or more on a machine that is busy; needs root",
     )  # fmt: skip
     parser.add_argument(
         "--out",

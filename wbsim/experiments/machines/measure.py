@@ -4,7 +4,11 @@ XFS and ext4 are made on loop devices whose files are in memory, and this proces
 there.  The data of the files stays in the page cache, so that neither the flusher nor a disk is measured.
 Of several rounds, the lowest counts for write(2) and for user-space work, and the median for creat(2).  A
 write makes new pages, and a page that the host of a guest took back costs microseconds.  The machine file has
-the lowest, the median and the highest round of each.
+the range and the median of the rounds.
+
+Times that contradict each other were disturbed, for example a page of a large write that takes longer than a
+write of one page.  They are measured again; if they still contradict each other, the machine file says so.
+The parts of a write(2) always sum to its time.
 """
 
 from __future__ import annotations
@@ -32,6 +36,13 @@ from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 DESK: Final = "desk-vm"
 PLACE: Final = "describe-machine --measure"
 ROUNDS: Final = 5
+REPEATS: Final = 2
+"""The number of times that the rounds of a filesystem are repeated if their times contradict each other."""
+NOISE: Final = 0.1
+"""A part of a write(2) may come out negative by this share of the write; more contradicts the other times.
+
+A page that is written in place lies in the processor's cache, and a page of a large write does not.
+"""
 KINDS: Final = ("xfs", "ext4")
 _PACKAGES: Final = {"xfs": "xfsprogs", "ext4": "e2fsprogs"}
 _IMAGE_BYTES: Final = GIB
@@ -39,10 +50,13 @@ _MOST_BYTES: Final = 256 * MIB
 """The largest size of a file that is written."""
 _LEAST_BYTES: Final = 16 * MIB
 FILES: Final = 20_000
+_MIB_PAGES: Final = MIB // PAGE_BYTES
 _TEXT_BYTES: Final = MIB
 DESK_PROGRAM_NS: Final = 97_000_000
 """The time of compressing `_sample` on the desk, where fs_mark takes 3.6 us of user time a file."""
 _CHUNK_INODES: Final = 64
+SAME: Final = 0.005
+"""The share by which two times may differ that a comment calls the same."""
 _SPREAD: Final = 1.5
 """An assumed time ranges from its value divided by this factor to its value times this factor."""
 
@@ -63,10 +77,11 @@ class Times(NamedTuple):
         return median(self.rounds)
 
     def text(self) -> str:
-        """Return the lowest time, with the median and the highest."""
+        """Return the lowest time, with the number, the range and the median of the rounds."""
         unit, ns = ("ms", 1e6) if self.lowest >= 1e6 else ("us", 1e3)
-        low, middle, high = (of / ns for of in (self.lowest, self.middle, max(self.rounds)))
-        return f"{low:.2f} {unit} (median {middle:.2f}, highest {high:.2f})"
+        low, middle, high = (time / ns for time in (self.lowest, self.middle, max(self.rounds)))
+        rounds = f"{len(self.rounds)} rounds from {low:.2f} to {high:.2f}, median {middle:.2f}"
+        return f"{low:.2f} {unit} ({rounds})"
 
 
 class CallTimes(NamedTuple):
@@ -102,7 +117,7 @@ class WriteCost(NamedTuple):
 
 
 def measure() -> Measurement:
-    """Measure this machine, in less than half a minute.
+    """Measure this machine, in less than half a minute; a disturbed machine up to `REPEATS` times more.
 
     Raises:
         BadInput: the user is not root, mkfs or memory is missing, or a loop device cannot be mounted.
@@ -126,7 +141,7 @@ def measure() -> Measurement:
     for kind in kinds:
         with mounted(kind) as folder:
             try:
-                calls[kind] = call_times(folder, size)
+                calls[kind] = steady_call_times(folder, size)
             except OSError as error:
                 raise bad(PLACE, f"a file on {kind} cannot be written: {error.strerror}") from None
     sample = _sample()
@@ -197,6 +212,17 @@ def _run(*command: str) -> str:
         raise bad(PLACE, f"{' '.join(command)} failed: {said}") from None
 
 
+def steady_call_times(folder: Path, size: int) -> CallTimes:
+    """Return `call_times`, with more rounds while the times contradict each other."""
+    times = call_times(folder, size)
+    for _ in range(REPEATS):
+        if not contradictions(times):
+            break
+        more = call_times(folder, size)
+        times = CallTimes(*(Times(of.rounds + again.rounds) for of, again in zip(times, more, strict=True)))
+    return times
+
+
 def call_times(folder: Path, size: int) -> CallTimes:
     """Return the times of calls in *folder*, with files of *size* bytes; the first round does not count."""
     rounds: list[tuple[float, ...]] = []
@@ -259,29 +285,71 @@ def _sample() -> bytes:
 def write_cost(of: Measurement) -> WriteCost:
     """Return the parts of a write(2) on XFS; on ext4 if XFS was not measured.
 
+    ``call``, ``folio`` and ``page`` are 0 or more, and sum to the time of a write(2) of one new page.
+    ``block`` is what a page of 1 MiB on ext4 takes longer than these parts, or 0.
+    """
+    kind = next(kind for kind in KINDS if kind in of.calls)
+    parts, block = _parts(of.calls[kind]), 0.0
+    if kind != "ext4" and "ext4" in of.calls:
+        ext4 = of.calls["ext4"]
+        block = max(0.0, _next_page_ns(ext4) - _next_page_ns_of(parts, ext4))
+    return parts._replace(block=block)
+
+
+def _next_page_ns(times: CallTimes) -> float:
+    """Return the measured time by which each further page prolongs a write(2)."""
+    return (times.new_mib.lowest - times.new_page.lowest) / (_MIB_PAGES - 1)
+
+
+def _next_page_ns_of(cost: WriteCost, times: CallTimes) -> float:
+    """Return the time by which *cost* has each further page prolong a write(2), which *times* measured."""
+    return cost.page + cost.block + (0.0 if _large_folios(times) else cost.folio)
+
+
+def _parts(times: CallTimes) -> WriteCost:
+    """Return the parts of a write(2) of one new page: 0 or more, with its time as their sum.
+
     With large folios, a call of 1 MiB uses one folio.  Without large folios it uses one for each page; then a
     write into an existing page gives the share of the page.  Distributions backport large folios to older
     releases, so the measured times decide.
     """
-    kind = next(kind for kind in KINDS if kind in of.calls)
-    times, pages = of.calls[kind], MIB // PAGE_BYTES
-    new_page, same_page = times.new_page.lowest, times.same_page.lowest
-    more = max(0.0, (times.new_mib.lowest - new_page) / (pages - 1))
+    whole, next_page = round(times.new_page.lowest), _next_page_ns(times)
     if _large_folios(times):
-        page = more
-        call = max(0.0, same_page - page)
-        folio = max(0.0, new_page - call - page)
+        page = _within(next_page, whole)
+        call = _within(times.same_page.lowest - page, whole - page)
     else:
-        call = max(0.0, new_page - more)
-        page = min(more, max(0.0, same_page - call))
-        folio = more - page
-    block = 0.0
-    if kind != "ext4" and "ext4" in of.calls:
-        ext4 = of.calls["ext4"]
-        ext4_more = (ext4.new_mib.lowest - ext4.new_page.lowest) / (pages - 1)
-        without = page if _large_folios(ext4) else page + folio
-        block = max(0.0, ext4_more - without)
-    return WriteCost(call, folio, page, block)
+        call = _within(whole - next_page, whole)
+        page = _within(times.same_page.lowest - call, whole - call)
+    return WriteCost(call, whole - call - page, page, 0.0)
+
+
+def _within(part: float, whole: int) -> int:
+    """Return the whole number from 0 to *whole* that is next to *part*."""
+    return min(max(0, round(part)), whole)
+
+
+def contradictions(times: CallTimes) -> list[str]:
+    """Return a sentence for each pair of *times* that cannot both be true; no sentence if all can.
+
+    The sentence compares the times of a write(2) of one new page, of a page written in place and of a page of
+    1 MiB.  Without a disturbance no part of `_parts` is below 0 by more than `NOISE`.
+    """
+    whole, same_page, next_page = times.new_page.lowest, times.same_page.lowest, _next_page_ns(times)
+    noise, larger, call_ns = NOISE * whole, _large_folios(times), whole - next_page
+    new, same = "a write(2) of 4 KiB behind the end", "a write(2) of 4 KiB in the same place"
+    more = "a further page of a write(2) of 1 MiB"
+    pairs = [
+        (next_page > whole + noise, more, next_page, new, whole),
+        (same_page > whole + noise, same, same_page, new, whole),
+        (times.new_mib.lowest < whole - noise, new, whole, "a write(2) of 1 MiB", times.new_mib.lowest),
+        (larger and next_page > same_page + noise, more, next_page, same, same_page),
+        (not larger and call_ns > same_page + noise, f"the call of {new}", call_ns, same, same_page),
+    ]
+    return [
+        f"{longer} takes {long_ns / 1e3:.2f} us, and {shorter} {short_ns / 1e3:.2f} us"
+        for wrong, longer, long_ns, shorter, short_ns in pairs
+        if wrong
+    ]
 
 
 def _large_folios(times: CallTimes) -> bool:
@@ -318,14 +386,17 @@ def cost_lines(of: Measurement) -> list[str]:
     ]
     for name, ns in (("call_ns", cost.call), ("folio_ns", cost.folio), ("page_ns", cost.page)):
         lines.append(f"processors.paths.write.{name} = {_measured(_time(ns), 'write(2)')}")
-    lines.append(f"processors.paths.write.close_ns = {_assumed(paths.write.close_ns * mean, is_time=True)}")
+    close_ns = paths.write.close_ns * mean
+    lines.append(f"processors.paths.write.close_ns = {_assumed(close_ns, is_time=True)}")
     for kind, factor in factors.items():
         writer = paths.filesystems[kind].writer
         for name in type(writer).model_fields:
             ns = getattr(writer, name) * factor
             value = _assumed(ns, is_time=True)
             if name == "create_ns":
-                value = _measured(_time(ns), "creat(2)")
+                chunk_ns = writer.chunk_ns * factor / _CHUNK_INODES if kind == "xfs" else 0.0
+                create_ns = max(0.0, of.calls[kind].create.middle - close_ns - chunk_ns)
+                value = _measured(_time(create_ns), "creat(2), less the close(2)")
             elif name == "block_ns":
                 why = "write(2) of 1 MiB on ext4, less XFS" if "xfs" in of.calls else "in the time of a page"
                 value = _measured(_time(cost.block), why)
@@ -342,19 +413,39 @@ def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]
 
 
 def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
-    """Return comment lines with the measured times."""
-    lines = [f"# Measured on Linux {of.release}: the lowest of {ROUNDS} rounds; for creat(2) the median."]
+    """Return comment lines with the measured times, and with what is wrong with them."""
+    lines = [f"# Measured on Linux {of.release}: the lowest of all rounds; for creat(2) the median."]
+    cost = write_cost(of)
     for kind, times in of.calls.items():
+        used = cost if kind == "ext4" else cost._replace(block=0.0)
+        page, mib = (_by_keys(pages, used, times) for pages in (1, _MIB_PAGES))
         lines += [
-            f"#   {kind}, write(2) of 4 KiB behind the end: {times.new_page.text()}",
+            f"#   {kind}, write(2) of 4 KiB behind the end: {times.new_page.text()}{page}",
             f"#   {kind}, write(2) of 4 KiB in the same place: {times.same_page.text()}",
-            f"#   {kind}, write(2) of 1 MiB behind the end: {times.new_mib.text()}",
+            f"#   {kind}, write(2) of 1 MiB behind the end: {times.new_mib.text()}{mib}",
             f"#   {kind}, creat(2) and close(2): {times.create.text()}, {factors[kind]:.2f} times the desk's",
+        ]
+        lines += [
+            f"#   {kind} was disturbed, measure again on an idle machine: {why}"
+            for why in contradictions(times)
         ]
     for kind in KINDS:
         if kind not in of.calls:
             lines.append(f"#   {kind}: the desk's, because mkfs.{kind} is missing ({_PACKAGES[kind]})")
     return [*lines, f"#   bzip2 of 1 MiB: {of.program.text()}"]
+
+
+def _by_keys(pages: int, cost: WriteCost, times: CallTimes) -> str:
+    """Return the time that the keys of *cost* give a write(2) of *pages*, if *times* has another one.
+
+    The keys have the three times of one filesystem, and only one time of the other.
+    """
+    measured_ns = (times.new_page if pages == 1 else times.new_mib).lowest
+    first_ns = cost.call + cost.folio + cost.page + cost.block
+    keys_ns = first_ns + (pages - 1) * _next_page_ns_of(cost, times)
+    if abs(keys_ns - measured_ns) <= SAME * measured_ns:
+        return ""
+    return f"; the keys below give {keys_ns / 1e3:.2f} us"
 
 
 def _measured(value: str, what: str) -> str:
