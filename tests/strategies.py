@@ -66,9 +66,13 @@ def limits(draw: st.DrawFn) -> list[str]:
     ]
 
 
+OWN = "OWN"
+"""Stands for the name of the program, because no two programs may write the same file."""
+
+
 @st.composite
 def programs(draw: st.DrawFn, mounts: list[str]) -> str:
-    """Draw a command line, with one or two directories of *mounts*."""
+    """Draw a command line, with one or two directories of *mounts*; its files are called `OWN`."""
     where = draw(st.lists(st.sampled_from(mounts), min_size=1, max_size=2))
     size, count = draw(st.sampled_from(KIB_OF)), draw(st.integers(1, 30))
     match draw(st.sampled_from(["fs_mark", "fio", "dd", "sync"])):
@@ -80,9 +84,9 @@ def programs(draw: st.DrawFn, mounts: list[str]) -> str:
             rw, numjobs = draw(st.sampled_from(["write", "randwrite"])), draw(st.integers(1, 3))
             more = draw(st.sampled_from(["", " --fsync_on_close=1", " --end_fsync=1", " --thinktime=200"]))
             each = f"--numjobs={numjobs} --nrfiles={draw(st.integers(1, 3))} --filesize={4 * count}k"
-            return f"{FIO} --rw={rw} {each}{more} --name=a --directory={where[0]}"
+            return f"{FIO} --rw={rw} {each}{more} --name={OWN} --directory={where[0]}"
         case "dd":
-            return f"dd if=/dev/zero of={where[0]}/x{draw(st.integers(0, 9))} bs={size}k count={count}"
+            return f"dd if=/dev/zero of={where[0]}/{OWN}x{draw(st.integers(0, 9))} bs={size}k count={count}"
     return "sync"
 
 
@@ -111,5 +115,7 @@ def scenarios(draw: st.DrawFn) -> str:
         commands.append(f"dd if=/dev/zero of={mounts[0]}/y bs=8k count=9")
     for n, command in enumerate(commands):
         start = draw(st.sampled_from([0, 3, 40]))
-        lines.append(f'programs.p{n} = {{ command = "{command}", start = "{start} ms" }}')
+        lines.append(
+            f'programs.p{n} = {{ command = "{command.replace(OWN, f"p{n}")}", start = "{start} ms" }}'
+        )
     return "\n".join(lines)

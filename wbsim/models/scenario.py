@@ -18,7 +18,7 @@ from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.scheduler.spec import SchedulerSpec
 from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
-from wbsim.models.workloads.spec import AnyWorkload
+from wbsim.models.workloads.spec import AnyWorkload, Written, plain_path
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
 from wbsim.sim.param import (
     BadValue,
@@ -212,7 +212,7 @@ class MountSpec(Spec):
     def holds(self, path: str) -> bool:
         """Return whether *path* is below the mount point; each path, even a relative one, is below ``/``."""
         at = PurePosixPath(self.at)
-        return at == PurePosixPath("/") or PurePosixPath(path).is_relative_to(at)
+        return at == PurePosixPath("/") or PurePosixPath(plain_path(path)).is_relative_to(at)
 
 
 class ProgramSpec(Spec):
@@ -295,6 +295,7 @@ class Scenario(Spec):
             )  # fmt: skip
         self._check_disks()
         self._check_files()
+        self._check_writers()
         return self
 
     def _check_reads(self, program: str, workload: AnyWorkload) -> None:
@@ -365,6 +366,22 @@ class Scenario(Spec):
                     f"the files do not fit into {name}: they need {size} B, and the filesystem has {room} B;"
                     " make fewer or smaller files, or a larger filesystem", *_command_of(most[name][1]),
                 )  # fmt: skip
+
+    def _check_writers(self) -> None:
+        """Check that no two programs write the same file."""
+        written: dict[str, list[tuple[Written, str]]] = {}
+        for program, spec in self.programs.items():
+            files = list(spec.workload.writes())
+            for one in files:
+                for other, writer in written.get(one.path, ()):
+                    if path := one.shared(other):
+                        raise BadValue(
+                            f"programs.{writer} and programs.{program} both write {path}, and a file with two"
+                            f" writers is not modelled; give one of them another {spec.workload.file_option}",
+                            *_command_of(program),
+                        )  # fmt: skip
+            for one in files:
+                written.setdefault(one.path, []).append((one, program))
 
 
 def _command_of(program: str) -> tuple[str, ...]:

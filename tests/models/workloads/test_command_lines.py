@@ -21,6 +21,7 @@ def test_dd_command_lines_become_fields() -> None:
         "bs": MIB,
         "count": 10,
         "fsyncs": False,
+        "names": ["t0", "t1"],
     }
     assert dd.parse_commands(["dd if=/dev/zero of=a/t bs=8kB count=1"])["bs"] == 8_000
 
@@ -50,8 +51,8 @@ def test_fio_command_line_becomes_jobs() -> None:
     line = f"{FIO} --nrfiles=4 --size=1g --name=a --directory=/d/a --name=b --directory=/d/b"
     assert fio.parse_command(line) == {
         "kind": "fio", "rw": "randwrite", "bs": 4_096, "numjobs": 2, "directories": ["/d/a", "/d/b"],
-        "nrfiles": 4, "filesize": 256 * MIB, "thinktime": 0, "thinktime_blocks": 1, "startdelay": 0,
-        "rate": None, "stonewall": False, "end_fsync": False, "fsync_on_close": False,
+        "names": ["a", "b"], "nrfiles": 4, "filesize": 256 * MIB, "thinktime": 0, "thinktime_blocks": 1,
+        "startdelay": 0, "rate": None, "stonewall": False, "end_fsync": False, "fsync_on_close": False,
     }  # fmt: skip
     assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == ["."]
     mixed = fio.parse_command(f"{FIO} --filesize=64M --name=a --name=b --rw=write")
@@ -138,7 +139,7 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
         "thinktime": [0, 20_000, 5_000_000, 5_000_000], "thinktime_blocks": [1, 3, 1, 1],
         "startdelay": [0, 2_000_000_000, 0, 0], "rate": [None, MIB, None, None],
         "stonewall": [False, False, True, False], "end_fsync": [False, False, True, True],
-        "fsync_on_close": False,
+        "fsync_on_close": False, "names": ["a", "b", "c", "c"],
     }  # fmt: skip
     spec = fio.FioSpec.model_validate(
         {

@@ -5,8 +5,8 @@ Left out: reading from anything but /dev/zero, oflag, and all values of conv but
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
+import posixpath
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final, Literal
 
 from pydantic import model_validator
@@ -15,7 +15,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
-from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, WorkloadSpec
+from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, WorkloadSpec, Written, plain_path
 from wbsim.sim.param import BadValue, Bytes, Count, Flag, Inputs, Ns, Threads, assumed, measured
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
@@ -26,6 +26,8 @@ class DdSpec(WorkloadSpec):
     """The options of dd, and the times of the program itself.
 
     * ``directories``: the directories of the files: one for all streams, or one for each.
+    * ``names``: the names of the files in their directories, in the order of the streams.  A stream without a
+      name writes a file that no other program writes.
     * ``streams``: the number of processes, which run at once and write a file each.
     * ``bs``: the size of a block: whole pages of 4 KiB, or a part of a page that divides it.
     * ``count``: the number of blocks of each stream.
@@ -47,7 +49,9 @@ class DdSpec(WorkloadSpec):
         "zero_page_time": measured(115, f"{_READING}, blocks of 1 MiB"),
         "fork_time": SHELL_FORK,
     }
+    file_option: ClassVar = "of="
     kind: Literal["dd"] = "dd"
+    names: tuple[str, ...] = ()
     streams: Threads
     bs: Bytes
     count: Count
@@ -64,7 +68,14 @@ class DdSpec(WorkloadSpec):
         if len(self.directories) not in (1, self.streams):
             what = f"{len(self.directories)} directories for {self.streams} streams; give 1 or {self.streams}"
             raise BadValue(what, "directories")
+        if self.streams == len(self.names) != len(set(self.writes())):
+            raise BadValue("two streams write to the same file; give each a different of=", "directories")
         return self
+
+    def writes(self) -> Iterator[Written]:
+        """See `WorkloadSpec.writes`."""
+        for number, name in enumerate(self.names[: self.streams]):
+            yield Written.file(f"{self.directories[number % len(self.directories)]}/{name}")
 
     @property
     def total_files(self) -> int:
@@ -95,19 +106,20 @@ def parse_commands(commands: Sequence[str]) -> Inputs:
     read = [_operands(command) for command in commands]
     if len({options for _, options in read}) != 1:
         raise CommandError("the streams differ in bs, count or conv; give all the same")
-    directories = [str(of.parent) for of, _ in read]
+    paths = [path for path, _ in read]
+    directories = [posixpath.dirname(path) or "." for path in paths]
     if len(set(directories)) == 1:
         directories = directories[:1]
-    if len({of for of, _ in read}) != len(read):
+    if len(set(paths)) != len(paths):
         raise CommandError("two streams write to the same file; give each a different of=")
     (_, (bs, count, fsyncs)), *_ = read
     return {
         "kind": "dd", "streams": len(read), "directories": directories, "bs": bs, "count": count,
-        "fsyncs": fsyncs,
+        "fsyncs": fsyncs, "names": [posixpath.basename(path) for path in paths],
     }  # fmt: skip
 
 
-def _operands(command: str) -> tuple[PurePosixPath, tuple[int, int, bool]]:
+def _operands(command: str) -> tuple[str, tuple[int, int, bool]]:
     program, *words = words_of(command)
     if program != "dd":
         raise CommandError(f"{command!r} is not a dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
@@ -121,7 +133,7 @@ def _operands(command: str) -> tuple[PurePosixPath, tuple[int, int, bool]]:
     if conversions - {"fsync", "fdatasync"}:
         raise CommandError(f"conv={given['conv']} is not modelled; use fsync or fdatasync")
     bs, count = _number(given.get("bs", "512")), _number(given["count"])
-    return PurePosixPath(given["of"]), (bs, count, bool(conversions))
+    return plain_path(given["of"]), (bs, count, bool(conversions))
 
 
 def _number(text: str) -> int:

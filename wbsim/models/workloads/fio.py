@@ -13,6 +13,7 @@ Left out: reads, direct I/O, fsync between writes, verify, a run that is bound b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -23,10 +24,10 @@ from pydantic import model_validator
 from wbsim.models.arrays.compiled import compiled
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.sync import SystemCalls
-from wbsim.models.workloads.command_line import one_line
+from wbsim.models.workloads.command_line import CommandError, one_line
 from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from wbsim.models.workloads.fio_options import jobs_of
-from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
+from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec, Written, plain_path
 from wbsim.sim.param import (
     BadValue,
     BytesOrNone,
@@ -96,6 +97,9 @@ class FioSpec(WorkloadSpec):
     An option has one value for all jobs, or one value for each job.
 
     * ``directories``: the directories of the files: one for all jobs, or one for each.
+    * ``names``: the names of the jobs, in their order.  fio calls a file NAME.CLONE.NUMBER, so jobs of equal
+      names in different directories, and the clones of a job, have different files.  A job without a name
+      writes files that no other program writes.
     * ``numjobs``: the number of jobs.
     * ``rw``: the order of the blocks: from the beginning to the end, or random.
     * ``bs``: the size of a block: whole pages of 4 KiB, or a part of a page that divides it.
@@ -132,7 +136,9 @@ class FioSpec(WorkloadSpec):
         ),
         "fork_time": assumed(150 * US, "as for fs_mark: fork and exit of a small process", 50 * US, 500 * US),
     }
+    file_option: ClassVar = "--name or --directory"
     kind: Literal["fio"] = "fio"
+    names: tuple[str, ...] = ()
     numjobs: Threads
     rw: Rw | tuple[Rw, ...]
     bs: BytesOrNone | tuple[BytesOrNone, ...] = PAGE_BYTES
@@ -190,6 +196,14 @@ class FioSpec(WorkloadSpec):
             files, filesize = self.of_job("nrfiles", number), self.of_job("filesize", number)
             yield self.directory_of(number), files, filesize
 
+    def writes(self) -> Iterator[Written]:
+        """See `WorkloadSpec.writes`."""
+        clones: Counter[str] = Counter()
+        for number, name in enumerate(self.names[: self.numjobs]):
+            path = plain_path(f"{self.directory_of(number)}/{name}")
+            yield Written(f"{path}.{clones[path]}", range(self.of_job("nrfiles", number)))
+            clones[path] += 1
+
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
@@ -208,16 +222,24 @@ def parse_command(line: str) -> Inputs:
     Each ``--name`` is a job.  If the line names job files, each of their sections is a job.
 
     Raises:
-        CommandError: see `models.workloads.fio_options.jobs_of`.
+        CommandError: see `models.workloads.fio_options.jobs_of`; or two jobs write the same file.
     """
+    distinct = jobs_of(line)
+    files = Counter(plain_path(f"{job['directory']}/{job['name']}") for job in distinct)
+    if files and max(files.values()) > 1:
+        path = max(files, key=lambda path: files[path])
+        raise CommandError(
+            f"two jobs write to the same file, {path}.0.0; give each a different --name or --directory"
+        )
     jobs = [  # of the clones of a job, only the first waits for earlier jobs
         {**job, "stonewall": job["stonewall"] and not clone}
-        for job in jobs_of(line)
+        for job in distinct
         for clone in range(job["numjobs"])
     ]
     fields: Inputs = {"kind": "fio", "numjobs": len(jobs)}
     for option in _OF_A_JOB:
         fields[option] = _one_or_each([job[option] for job in jobs])
+    fields["names"] = [job["name"] for job in jobs]
     fields["directories"] = [job["directory"] for job in jobs]
     if len(set(fields["directories"])) == 1:
         del fields["directories"][1:]

@@ -211,7 +211,7 @@ def _parser() -> CommandParser:
     """
     parser = CommandParser()
     add = parser.add_argument
-    add("--name", dest=SUPPRESS, required=True)
+    add("--name", required=True)
     add("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
     add("--bs", "--blocksize", dest="bs", type=_some, default=PAGE_BYTES)
     add("--directory", default=".")

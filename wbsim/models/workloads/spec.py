@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol
@@ -21,8 +22,18 @@ SHELL_FORK: Final = measured(480 * US, "docs/measurements.md L: a shell starts a
 MOST_DIRECTORIES: Final = 100_000
 
 
+def plain_path(path: str) -> str:
+    """Return *path* in the one form that all of its spellings have; symbolic links are not modelled.
+
+    >>> plain_path("//data/./logs//../f")
+    '/data/f'
+    """
+    plain = posixpath.normpath(path)
+    return plain[1:] if plain.startswith("//") else plain  # normpath keeps two slashes at the beginning
+
+
 def _numbered(value: object) -> object:
-    """Return the names 0, 1, 2 ... for a bare number of directories; check the paths of a list."""
+    """Return the names 0, 1, 2 ... for a bare number of directories, or the plain paths of a list."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MOST_DIRECTORIES:
             raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or a list of paths")
@@ -31,6 +42,7 @@ def _numbered(value: object) -> object:
         for path in value:
             if isinstance(path, str) and not (path and path.isprintable()):
                 raise ValueError(f"{path!r} is not a path; give printable characters")
+        return tuple(plain_path(path) if isinstance(path, str) else path for path in value)
     return value
 
 
@@ -38,6 +50,40 @@ AnyDirectories = Annotated[tuple[str, ...], BeforeValidator(_numbered)]
 """Paths, or their number; may be empty."""
 Directories = Annotated[AnyDirectories, Field(min_length=1)]
 """Paths, each of which chooses its mount; or their number, if the place does not matter."""
+
+
+class Written(NamedTuple):
+    """Files that a program writes: ``path`` followed by a dot and each of ``numbers``.
+
+    Without ``numbers``, it is the one file ``path``.
+    """
+
+    path: str
+    numbers: range | None = None
+
+    @classmethod
+    def file(cls, path: str) -> Written:
+        """Return the file at *path*.
+
+        >>> Written.file("/data//a.0.7")
+        Written(path='/data/a.0', numbers=range(7, 8))
+        >>> Written.file("/data/a.07")
+        Written(path='/data/a.07', numbers=None)
+        """
+        path = plain_path(path)
+        stem, dot, number = path.rpartition(".")
+        if dot and number.isascii() and number.isdigit() and len(number) < 18 and str(int(number)) == number:
+            return cls(stem, range(int(number), int(number) + 1))
+        return cls(path)
+
+    def shared(self, other: Written) -> str:
+        """Return the path of a file that both write; "" if they share none."""
+        if self.path != other.path or (self.numbers is None) != (other.numbers is None):
+            return ""
+        if self.numbers is None or other.numbers is None:
+            return self.path
+        first = max(self.numbers.start, other.numbers.start)
+        return f"{self.path}.{first}" if first < min(self.numbers.stop, other.numbers.stop) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +158,7 @@ class WorkloadSpec(Spec):
     * ``reads_files``: the program needs files that exist before it begins.
     * ``needs_bulkstat``: the program needs a filesystem that reads inodes in bulk.
     * ``endless``: the program continues until all other programs have ended.
+    * ``file_option``: the options of the command that name the files.
     * ``directories``: the directories in which the program works.
     """
 
@@ -124,6 +171,7 @@ class WorkloadSpec(Spec):
     keeps_files: ClassVar[bool] = True
     reads_files: ClassVar[bool] = False
     needs_bulkstat: ClassVar[bool] = False
+    file_option: ClassVar[str] = ""
     kind: str
     directories: Directories
 
@@ -156,6 +204,13 @@ class WorkloadSpec(Spec):
         each = self.total_files // len(self.directories)
         for directory in self.directories:
             yield directory, each, self.bytes_each
+
+    def writes(self) -> Iterator[Written]:
+        """Yield the files that the program writes and whose names another program may have, too.
+
+        fs_mark's names are random, and the other programs write no files.
+        """
+        return iter(())
 
     @property
     def total_bytes(self) -> int:
