@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -293,3 +294,57 @@ def test_no_committed_file_is_ignored() -> None:
     )  # fmt: skip
     assert listed.stdout == ""
     assert ".dmypy.json" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def placeholders(source: str) -> list[str]:
+    """Return the texts of *source* with a name in braces that is printed, because an f is missing.
+
+    Docstrings, f-strings and texts whose ``format`` is called do not count.
+    """
+    tree = ast.parse(source)
+    fine: set[int] = set()
+    for node in ast.walk(tree):
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        calls_format = (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("format", "replace", "sub")
+        )
+        if isinstance(node, ast.JoinedStr) or docstring or calls_format:
+            fine |= {id(below) for below in ast.walk(node)}
+    texts = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in fine
+    ]
+    return [
+        f"{text.lineno}: {text.value}"
+        for text in texts
+        if re.search(r"(?<!\$)\{[A-Za-z_][\w.\[\]'()]*(?:![rs])?(?::[^{}]*)?\}", text.value)
+    ]
+
+
+PLACEHOLDERS = {
+    "keys_without_spec.py": "A disk with a `count`; each gets this filesystem, and `{n}` in `at`",
+    "programs.py": "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}",
+    "kinds.py": "not a valid {kind}",
+    "sweep.py": "the values of a key; several keys are combined",
+}
+"""The beginnings of texts that print or fill in their braces, by the file."""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_no_text_prints_a_placeholder(path: Path) -> None:
+    """A message has the value and not the name in braces."""
+    found = [text.partition(": ")[2] for text in placeholders(path.read_text())]
+    known = PLACEHOLDERS.get(path.name)
+    assert not [text for text in found if known is None or not text.startswith(known)]
+
+
+def test_missing_f_is_found() -> None:
+    """A text with a name in braces is found, unless it is formatted or a docstring."""
+    assert placeholders('raise BadValue("has {self.size} B", "x")') == ["1: has {self.size} B"]
+    assert placeholders("what = 'is {value!r}; give {least:g}'") == ["1: is {value!r}; give {least:g}"]
+    for fine in ('f"has {size} B"', '"has {size} B".format(size=1)', '"${COMP_WORDS[1]}"', '"a {} b"'):
+        assert placeholders(f"what = {fine}") == []
+    assert placeholders('"""{n} is its number."""') == []

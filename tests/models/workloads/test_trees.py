@@ -75,7 +75,7 @@ def text(program: str, **given: Any) -> str:
         ('programs.p = { command = "find /m -ctime 1", times = 0 }', {}, "greater than or equal to 1"),
         (FIND, {"files": -1}, "greater than or equal to 0"),
         ('programs.p = { command = "fs_mark -S0 -n 3 -L 2 -s 4096 -d /m/a", until_steady = true }', {},
-         "give -s 0"),
+         r"files have 4096 B, but until_steady needs empty files; give -s 0$"),
     ],
 )  # fmt: skip
 def test_impossible_configuration_is_refused(program: str, given: dict[str, Any], says: str) -> None:

@@ -104,7 +104,8 @@ class FsMarkSpec(WorkloadSpec):
             )  # fmt: skip
         if self.until_steady and self.file_size:
             raise BadValue(
-                "files have {self.file_size} B, but until_steady needs empty files; give -s 0", "until_steady"
+                f"files have {self.file_size} B, but until_steady needs empty files; give -s 0",
+                "until_steady",
             )
         if self.processes > MAX_PROCESSES:
             raise BadValue(
