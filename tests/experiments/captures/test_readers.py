@@ -132,6 +132,18 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
         (blkparse.parse, f"{_B}D  WS 32 16", "c:1: D has no place; expected: sector + sectors [task]"),
         (blkparse.parse, f"{_B}UT   N [x]", "c:1: UT has no count; expected: [task] 1"),
         (
+            blkparse.parse, f"{_B}D  WS 32 + 16 [fs_mark] # the flusher",
+            "c:1: D is followed by '# the flusher'; remove this text from the line",
+        ),
+        (
+            blkparse.parse, f"{_B}Q FWS [fs_mark] <- flush",
+            "c:1: Q is followed by '<- flush'; remove this text from the line",
+        ),
+        (
+            blkparse.parse, f"{_B}U   N [fs_mark] 7 // full",
+            "c:1: U is followed by '// full'; remove this text from the line",
+        ),
+        (
             ftrace.parse, "hello",
             "c:1: is not a line of an ftrace text (TASK-PID [CPU] FLAGS TIMESTAMP: event: fields): 'hello';"
             " a capture must be complete: give the tool's output without cuts or remarks",
@@ -143,6 +155,18 @@ _F = "         fs_mark-20527   [001] ..... 15110.264608: "
         (
             ftrace.parse, f"{_F}block_rq_issue: 7,0 W 32",
             "c:1: block_rq_issue has no fields; expected: 7,0 W 12288 () 536 + 24 be,0,4 [task]",
+        ),
+        (
+            ftrace.parse, f"{_F}block_getrq: 7,0 W 32 + 8 [fs_mark] ; one page",
+            "c:1: block_getrq is followed by '; one page'; remove this text from the line",
+        ),
+        (
+            ftrace.parse, f"{_F}block_rq_issue: 7,0 W 12288 () 536 + 24 be,0,4 [fs_mark] (late)",
+            "c:1: block_rq_issue is followed by '(late)'; remove this text from the line",
+        ),
+        (
+            ftrace.parse, f"{_F}block_unplug: [fs_mark] 7 # full",
+            "c:1: block_unplug is followed by '# full'; remove this text from the line",
         ),
         (
             ftrace.parse, f"{_F}block_unplug: [x]",

@@ -26,7 +26,7 @@ from wbsim.experiments.captures.events import (
     Event,
     without_sectors,
 )
-from wbsim.experiments.captures.line_messages import refusal
+from wbsim.experiments.captures.line_messages import bad_fields, refusal
 from wbsim.experiments.config.problems import BadInput
 
 _LINE: Final = re.compile(
@@ -37,6 +37,9 @@ _PLACE: Final = re.compile(r"(?:(\d{1,18}) [+/] (\d{1,18}) )?(?:\( *\d+\) )?\[.*
 _PACKET: Final = re.compile(r"\d{1,18} (?:\([0-9a-f .]*\) )?\[.*\]$")
 """The bytes of a packet command, and the command itself if the driver gave it (``dump_pdu``)."""
 _COUNT: Final = re.compile(r"\[.*\] (\d{1,18})$")
+_REMARKED: Final = re.compile(r"(?:\d{1,18} (?:[+/] \d{1,18} )?)?(?:\( *[0-9a-f .]*\) )?\[[^\]]*\](.+)")
+_REMARKED_COUNT: Final = re.compile(r"\[[^\]]*\] \d{1,18}(.+)")
+"""The fields of a complete line, and the text behind them."""
 _REMAPPED_FROM: Final = re.compile(r"\d+ \+ \d+ <- \((\d+,\d+)\)")
 _SUMMARY: Final = re.compile(r"(?:\^C)?(?:(?:CPU\d+|Total|Events) \(|Throughput \(R/W\):|Skips: )")
 _PROCESS: Final = re.compile(r"(?:\^C)?\S.* \(\d+(?:, \.\.\.)?\)$")
@@ -88,7 +91,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
                 continue
             place = _PLACE.match(rest)
             if place is None:
-                raise wrong(number, f"{action} has no place; expected: sector + sectors [task]")
+                raise wrong(number, bad_fields(action, "place", rest, _REMARKED, "sector + sectors [task]"))
             event = Event(
                 number, int(pid), int(cpu), name, device, rwbs, int(place[1] or 0), int(place[2] or 0)
             )
@@ -98,7 +101,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
         elif action in ("U", "UT"):
             count = _COUNT.match(rest)
             if count is None:
-                raise wrong(number, f"{action} has no count; expected: [task] 1")
+                raise wrong(number, bad_fields(action, "count", rest, _REMARKED_COUNT, "[task] 1"))
             yield Event(number, int(pid), int(cpu), UNPLUG, device, size=int(count[1]), asleep=action == "UT")
 
 

@@ -26,7 +26,7 @@ from wbsim.experiments.captures.events import (
     Event,
     without_sectors,
 )
-from wbsim.experiments.captures.line_messages import refusal
+from wbsim.experiments.captures.line_messages import bad_fields, refusal
 from wbsim.experiments.config.problems import BadInput
 
 _LINE: Final = re.compile(
@@ -37,6 +37,12 @@ _BIO: Final = re.compile(r"(\d+,\d+) (\w+) (?:(\d{1,18})|\d{19,20}) [+/] (\d{1,1
 _REQUEST: Final = re.compile(r"(\d+,\d+) (\w+) .*?\) (?:(\d{1,18})|\d{19,20}) \+ (\d{1,18}) .*\]$")
 """A flush of older kernels has sector -1, printed without sign in 20 digits."""
 _UNPLUG: Final = re.compile(r"\[.*\] (\d{1,18})$")
+_REMARKED: Final = {
+    _BIO: re.compile(r"\d+,\d+ \w+ \d{1,20} [+/] \d{1,18} \[[^\]]*\](.+)"),
+    _REQUEST: re.compile(r"\d+,\d+ \w+ .*?\) \d{1,20} \+ \d{1,18} [^\]]*\](.+)"),
+    _UNPLUG: re.compile(r"\[[^\]]*\] \d{1,18}(.+)"),
+}
+"""For each form of fields: complete fields, and the text behind them."""
 LOST_LINE: Final = re.compile(
     r"\s*(?:CPU:(\d{1,18}) )?\[(?:LOST (?:(\d{1,18}) )?EVENTS|(?:(\d{1,18}) )?EVENTS DROPPED)\]"
 )
@@ -78,7 +84,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
             form, example = _FIELDS[name]
             place = form.match(fields)
             if place is None or (place[3] is None and place[4] != "0"):
-                raise wrong(number, f"{name} has no fields; {_remedy(fields, example)}")
+                raise wrong(number, _bad_fields(name, "fields", fields, _REMARKED[form], example))
             device, rwbs, sector, size = place.groups()
             event = Event(number, int(pid), int(cpu), name, device, rwbs, int(sector or 0), int(size))
             yield event if event.size else without_sectors(event)
@@ -87,16 +93,17 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
         elif name == UNPLUG:
             count = _UNPLUG.match(fields)
             if count is None:
-                raise wrong(number, f"{name} has no count; {_remedy(fields, '[task] 1')}")
+                raise wrong(number, _bad_fields(name, "count", fields, _REMARKED[_UNPLUG], "[task] 1"))
             yield Event(number, int(pid), int(cpu), name, size=int(count[1]))
         elif name is None and (lost := _PERF_LOST.match(unnamed)):
             yield Event(number, 0, int(cpu), LOST, size=int(lost[1]))
 
 
-def _remedy(fields: str, example: str) -> str:
+def _bad_fields(name: str, lacking: str, fields: str, remarked: re.Pattern[str], example: str) -> str:
     if fields.startswith(_UNPARSED):
-        return "trace-cmd could not print them; give the text of /sys/kernel/tracing/trace"
-    return f"expected: {example}"
+        remedy = "trace-cmd could not print them; give the text of /sys/kernel/tracing/trace"
+        return f"{name} has no {lacking}; {remedy}"
+    return bad_fields(name, lacking, fields, remarked, example)
 
 
 def _other(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:

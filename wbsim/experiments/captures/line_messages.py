@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _SHOWN: Final = 60
@@ -20,3 +21,13 @@ def refusal(text_format: str, line: str) -> str:
         f"is not a line of {text_format}: {quoted(line)}; a capture must be complete:"
         " give the tool's output without cuts or remarks"
     )
+
+
+def bad_fields(event: str, lacking: str, fields: str, remarked: re.Pattern[str], expected: str) -> str:
+    """Return the error message for the *fields* of an *event*, which lack something or end with a remark.
+
+    The first group of *remarked* is the text behind complete fields.
+    """
+    if (found := remarked.fullmatch(fields)) is not None and found[1].strip():
+        return f"{event} is followed by {quoted(found[1])}; remove this text from the line"
+    return f"{event} has no {lacking}; expected: {expected}"
