@@ -52,7 +52,8 @@ def kind_field(folder: str) -> BeforeValidator:
         kind = kind.value if isinstance(kind, Given) else kind
         known = kinds(folder)
         if not isinstance(kind, str) or kind not in known:
-            raise BadValue(f"is {kind!r}; use one of {', '.join(sorted(known))}", "kind")
+            what = "is missing" if kind is None else f"is {kind!r}"
+            raise BadValue(f"{what}; use one of {', '.join(sorted(known))}", "kind")
         return _validated(known[kind].spec, value, kind)
 
     return BeforeValidator(parse)

@@ -13,6 +13,8 @@ from pydantic import ValidationError
 from wbsim.experiments.config.linux_names import key_of
 from wbsim.experiments.config.printable import printable
 from wbsim.experiments.config.tree import Items, Path, Placed, Table, place_and_key, plain
+from wbsim.models.catalogue.drives import DRIVES
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.sim.param import BadValue, Spec, bare
 
 
@@ -185,12 +187,39 @@ def _known_at(finding: _Finding, written: Path) -> list[str]:
     return sorted({*_fields_at(finding.spec, finding.below[:-1]), *more})
 
 
+_USUAL_DRIVE: Final = "sata-disk"
+
+
+def _like_for(kind: object, table: Path) -> str:
+    """Return the end of a message on keys that *table* lacks: the ``like`` that brings them, or "".
+
+    A new disk has no queue without ``like``.  The base of a device or a filesystem must have the same *kind*;
+    a device without a kind takes that of any drive.
+    """
+    if "device" in table:
+        names = [name for name, drive in DRIVES.items() if kind in (None, drive.device.kind)]
+        name = _USUAL_DRIVE if _USUAL_DRIVE in names else next(iter(names), "")
+    elif table[:2] == ("machine", "disks"):
+        table, name = table[:3], _USUAL_DRIVE
+    elif table == ("filesystem",) or (table[:1] == ("mounts",) and len(table) == 2):
+        name = str(kind) if any(base.kind == kind for base in FILESYSTEMS.values()) else ""
+    else:
+        name = ""
+    like = ".".join((*table, "like"))
+    return f', or give {like} = "{name}", which brings what is missing' if name else ""
+
+
 def _message(finding: _Finding, written: Path) -> str:
     """Return the message of *finding*; *written* is the key as the user wrote it."""
     if finding.kind == "extra_forbidden":
         return unknown_setting(finding.path[-1], _known_at(finding, written))
+    kind = getattr(finding.spec.model_fields.get("kind"), "default", None)
     if finding.kind == "missing":
-        return "is missing; give a value"
+        return f"is missing; give a value{_like_for(kind, written[:-1])}"
+    if finding.kind == "several":
+        return f"{finding.message}{_like_for(kind, written)}"
+    if written[-1:] == ("kind",) and finding.message.startswith("is missing"):
+        return f"{finding.message}{_like_for(None, written[:-1])}"
     if finding.kind == "too_short":
         return "is an empty list; give at least one item"
     if finding.kind in _EXPECTED:
