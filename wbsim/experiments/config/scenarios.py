@@ -7,6 +7,7 @@ A single disk, mount or program needs no name.  Its keys are then below ``machin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
@@ -20,7 +21,9 @@ from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of
 from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
+from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Spec
+from wbsim.sim.units import parse as parse_quantity
 
 PARTS: Final = (
     "machine", "kernel", "filesystem", "mounts", "workload", "programs", "give_up", "sync_after",
@@ -80,6 +83,7 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     groups = {name: add_disk(likes, disks, name, named, drives) for name in named}
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
     machine["disks"] = named.like(by_name)
+    _follow_memory(machine, machines_of(release)[str(plain(given.get("like")))], given)
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
@@ -99,6 +103,30 @@ def _change_only_disk(likes: Likes, disks: dict[str, Any], only: Table, named: T
     for key in only:
         what = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"
         likes.problems.wrong(only, key, what)
+
+
+def _follow_memory(machine: Table, base: MachineSpec, given: Table) -> None:
+    """Let ``kernel_reserve`` be the same share of the memory as in *base*, unless *given* sets it.
+
+    Most of the reserve are page structs, of which each page of memory has one.
+    """
+    changes = given.get("memory")
+    if not isinstance(changes, Table) or "memory" not in changes or "kernel_reserve" in changes:
+        return
+    memory = machine["memory"]
+    size = plain(memory["memory"])  # a number after a factor, such as x2
+    try:
+        size = size if isinstance(size, int) else parse_quantity(str(size), "size")
+    except ValueError:  # the check of the scenario reports it
+        return
+    reserve, share = base.memory.entries()["kernel_reserve"], size / base.memory.memory
+    bounds = {
+        name: None if bound is None else round(bound * share)
+        for name, bound in (("low", reserve.low), ("high", reserve.high))
+    }
+    source = f"{reserve.source}; times {share:g}, as the memory"
+    follows = replace(reserve, value=round(reserve.value * share), source=source, **bounds)
+    machine["memory"] = memory.like({**memory, "kernel_reserve": follows})
 
 
 def _host(machine: Table | None, release: Release) -> Host:

@@ -14,7 +14,8 @@ class MemorySpec(Spec):
     """Memory: its size, the part that the kernel keeps, and the size of a cached inode without its pages.
 
     * ``memory``: the size of the memory; at least 1 MiB more than ``kernel_reserve``.
-    * ``kernel_reserve``: the part of the memory that the kernel keeps.
+    * ``kernel_reserve``: the part of the memory that the kernel keeps.  A configuration that sets only
+      ``memory`` gets the same share of it as on the machine that ``like`` names.
     * ``inode_slab_bytes``: the memory of a cached inode: the inode, the dentry, the log item and a share of
       the buffer of the inode cluster.
     """
@@ -27,8 +28,9 @@ class MemorySpec(Spec):
     def _check(self) -> MemorySpec:
         if self.memory - self.kernel_reserve < MIB:
             raise BadValue(
-                f"{self.memory} B leaves less than 1 MiB after kernel_reserve; give"
-                f" {self.kernel_reserve + MIB} B or more",
+                f"{self.memory} B leaves less than 1 MiB after kernel_reserve, which is"
+                f" {self.kernel_reserve} B; give {self.kernel_reserve + 2 * MIB} B, or a smaller"
+                " kernel_reserve",
                 "memory",
             )
         return self
