@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
@@ -41,7 +42,7 @@ def parse_command(line: str) -> Inputs:
     Raises:
         CommandError: the line cannot be read, or gives another command than bulkstat.
     """
-    parser = CommandParser()
+    parser = CommandParser(real_options.XFS_IO)
     parser.add_argument("-c", dest="command", required=True)
     parser.add_argument("paths", nargs=1)
     given = parser.parse_args(words_of(line)[1:])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
@@ -26,14 +27,84 @@ def words_of(line: str) -> list[str]:
     """Return the words of a command line: at least one, which may be empty.
 
     Raises:
-        CommandError: a quotation is not closed, or *line* has a null character or a line break.
+        CommandError: a quotation is not closed, *line* has a null character or a line break, or a shell would
+            make other words of *line*.
     """
     if any(letter in line for letter in "\0\n"):
         raise CommandError(f"{line!r} has a line break or a null character; write one line of text")
     try:
-        return shlex.split(line) or [""]
+        words = shlex.split(line) or [""]
     except ValueError as error:
         raise CommandError(f"{line!r}: {error}; close the quotation") from None
+    _refuse_shell_syntax(line, words)
+    return words
+
+
+_SHELL: Final = {
+    re.compile(r"\$(?:\w+|[({@#?*!$-])|`|(?:^|(?<=[=:]))~"): "write its value",
+    re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|[*?]|\[[^\]]+\]"): "",
+    re.compile(r"^#|[;|&<>()]"): "leave it out, and write each program by itself",
+}
+"""The syntax of a shell in a word without its quotations, and the remedy; "": see `_EACH`."""
+_EACH: Final = {
+    "dd": "give command a list with a line for each of=",
+    "fio": "write a --name with its own --directory for each",
+    "fs_mark": "write a -d for each",
+    "fsmark": "write a -d for each",
+}
+"""The remedy for a word that stands for several paths, by program."""
+
+
+def shell_syntax(word: str, program: str) -> tuple[str, str]:
+    """Return what a shell would change in the unquoted *word* of *program*, and the remedy; else two "".
+
+    >>> shell_syntax("/data/{1..4}", "rm")
+    ('{1..4}', 'write each path')
+    """
+    for syntax, remedy in _SHELL.items():
+        if (found := syntax.search(word)) is not None:
+            return found[0], remedy or _EACH.get(program.rpartition("/")[2], "write each path")
+    return "", ""
+
+
+def _refuse_shell_syntax(line: str, words: Sequence[str]) -> None:
+    """Check that a shell would not change the *words* of *line*, because no shell reads a command here.
+
+    Raises:
+        CommandError: a word has an unquoted pattern, brace, variable, tilde or operator.
+    """
+    for number, bare in enumerate(_without_quotations(line).split()):
+        found, remedy = shell_syntax(bare, words[0])
+        if found:
+            word = words[number] if number < len(words) else bare
+            raise CommandError(
+                f"{word!r} has {found!r} for a shell, and no shell reads this line; {remedy}, or quote it"
+            )
+
+
+_QUOTED: Final = "%"
+"""No shell gives this character a meaning."""
+
+
+def _without_quotations(line: str) -> str:
+    r"""Return *line* with a % for each quoted character, so that only what a shell reads is left.
+
+    >>> _without_quotations("dd of='/a *'/$x bs=\*")
+    'dd of=%%%%%%/$x bs=%%'
+    """
+    bare, quotation, letters = [], "", iter(line)
+    for letter in letters:
+        if letter == "\\" and quotation != "'":
+            next(letters, "")
+            bare += [_QUOTED, _QUOTED]
+        elif letter == quotation or (not quotation and letter in "'\""):
+            quotation = "" if quotation else letter
+            bare.append(_QUOTED)
+        else:
+            begun = letter in "{(" and bare[-1:] == ["$"]
+            active = not quotation or (quotation == '"' and (letter.isalnum() or letter in "$`_" or begun))
+            bare.append(letter if active else _QUOTED)
+    return "".join(bare)
 
 
 def is_whole(text: str) -> bool:
@@ -55,14 +126,18 @@ def one_line(lines: Sequence[str], program: str) -> str:
     return lines[0]
 
 
-_UNKNOWN: Final = "unrecognized arguments"
+_UNKNOWN: Final = "unrecognized arguments: "
 
 
 class CommandParser(ArgumentParser):
-    """argparse with errors instead of exits, and without abbreviations."""
+    """argparse with errors instead of exits, and without abbreviations.
 
-    def __init__(self) -> None:
+    *real* are the options of the real program, without dashes, of which only some are modelled.
+    """
+
+    def __init__(self, real: Collection[str] = ()) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
+        self._real = real
 
     def error(self, message: str) -> NoReturn:
         """See `ArgumentParser.error`.
@@ -70,13 +145,20 @@ class CommandParser(ArgumentParser):
         Raises:
             CommandError: always.
         """
-        raise CommandError(message + self._nearest(message))
+        if message.startswith(_UNKNOWN):
+            message = self._unknown(message, message.removeprefix(_UNKNOWN).split())
+        raise CommandError(message)
 
-    def _nearest(self, message: str) -> str:
-        """Return the nearest known options, if *message* says that arguments are unknown."""
-        if not message.startswith(_UNKNOWN):
-            return ""
+    def _unknown(self, message: str, words: Sequence[str]) -> str:
+        """Return the *message* on unknown *words*, of which a real option is never a misspelling."""
         known = [option for action in self._actions for option in action.option_strings]
-        near = [get_close_matches(word.partition("=")[0], known, n=1) for word in message.split()[2:]]
-        guesses = ", ".join(option for options in near for option in options)
-        return f"; did you mean {guesses}?" if guesses else f"; modelled are: {', '.join(known)}"
+        given = [word.partition("=")[0] for word in words]
+        options = f"modelled are: {', '.join(known)}"
+        for option in given:
+            if option.startswith("-") and (name := option.lstrip("-")) in self._real:
+                if f"--{name}" in known and len(name) > 1:
+                    return f"{option} is not modelled with one dash; write --{name}"
+                return f"{option} is not modelled; {options}"
+        near = [get_close_matches(option, known, n=1) for option in given]
+        guesses = ", ".join(option for found in near for option in found)
+        return f"{message}; did you mean {guesses}?" if guesses else f"{message}; {options}"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import ClassVar, Final, Literal
 
 from pydantic import model_validator
 
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, WorkloadSpec, Written, plain_path
@@ -93,6 +95,7 @@ class DdSpec(WorkloadSpec):
         return parse_commands(lines)
 
 
+_MODELLED: Final = ("if", "of", "bs", "count", "conv")
 _SUFFIXES = {"": 1, "k": KIB, "K": KIB, "M": MIB, "G": GIB, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
@@ -124,9 +127,13 @@ def _operands(command: str) -> tuple[str, tuple[int, int, bool]]:
     if program != "dd":
         raise CommandError(f"{command!r} is not a dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
     given = dict(word.partition("=")[::2] for word in words)
-    unknown = [name for name in given if name not in ("if", "of", "bs", "count", "conv")]
-    if unknown:
-        raise CommandError(f"{unknown[0]}= is not modelled; use if, of, bs, count and conv")
+    for name in given:
+        if name in real_options.DD and name not in _MODELLED:
+            raise CommandError(f"{name}= is not modelled; use if, of, bs, count and conv")
+        if name not in real_options.DD:
+            near = get_close_matches(name, _MODELLED, n=1)
+            hint = f"did you mean {near[0]}=?" if near else "use if, of, bs, count and conv"
+            raise CommandError(f"dd has no operand {name}=; {hint}")
     if given.get("if") != "/dev/zero" or not given.get("of") or "count" not in given:
         raise CommandError(f"{command!r} lacks an operand; give if=/dev/zero, of=FILE and count=N")
     conversions = set(filter(None, given.get("conv", "").split(",")))

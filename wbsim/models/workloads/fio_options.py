@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, words_of
+from wbsim.models.workloads import real_options
+from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, shell_syntax, words_of
 from wbsim.sim.param import Inputs
 from wbsim.sim.text_files import text_of
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S
@@ -131,6 +132,10 @@ def _sections(path: Path) -> Iterator[Section]:
         else:
             key, equals, value = line.partition("=")
             value = os.path.expandvars(value.strip())
+            found, remedy = shell_syntax(value, "fio") if key.strip() == "directory" else ("", "")
+            if found:
+                what = f"{value!r} has {found!r} for a shell, and no shell reads a job file; {remedy}"
+                raise CommandError(f"{path}:{number}: {what}")
             word = f"--{key.strip()}={value}" if equals else f"--{key.strip()}"
             job.append((f"{path}:{number}", word))
     if job is not None and job is not common:
@@ -192,6 +197,15 @@ _TIMES: Final = {
 }  # fmt: skip
 
 
+def _directory(text: str) -> str:
+    if ":" in text:
+        raise ArgumentTypeError(
+            f"{text!r} is a list of directories for fio, which is not modelled; write a --name with its own"
+            " --directory for each"
+        )
+    return text
+
+
 def _flag(text: str) -> bool:
     if text not in ("", "0", "1"):
         raise ArgumentTypeError(f"{text!r} is not a flag; give 0 or 1")
@@ -209,12 +223,12 @@ def _parser() -> CommandParser:
     An option that changes the meaning accepts only what is modelled.  An option that changes only the report
     is read and dropped.
     """
-    parser = CommandParser()
+    parser = CommandParser(real_options.FIO)
     add = parser.add_argument
     add("--name", required=True)
     add("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
     add("--bs", "--blocksize", dest="bs", type=_some, default=PAGE_BYTES)
-    add("--directory", default=".")
+    add("--directory", type=_directory, default=".")
     add("--nrfiles", type=_positive, default=1)
     add("--numjobs", type=_positive, default=1)
     add("--filesize", type=_some)

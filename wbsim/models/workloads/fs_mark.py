@@ -19,6 +19,7 @@ from pydantic import model_validator
 
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
 from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
@@ -38,6 +39,8 @@ from wbsim.sim.param import (
 from wbsim.sim.units import MS, PAGE_BYTES, US
 
 MAX_PROCESSES: Final = 64  # MAX_THREADS
+FEWEST_RANDOM: Final = 8
+"""The least -r: with fewer random letters, files may share a name (2000 files have 1337 names with 2)."""
 _MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
 
 
@@ -131,7 +134,7 @@ class FsMarkSpec(WorkloadSpec):
 
 @cache
 def _parser() -> CommandParser:
-    parser = CommandParser()
+    parser = CommandParser(real_options.FS_MARK)
     for flag, default in _OPTIONS.items():
         parser.add_argument(f"-{flag}", dest=flag, type=_number(flag), default=default)
     parser.add_argument("-d", dest="d", action="append", required=True)
@@ -162,6 +165,11 @@ def parse_command(line: str) -> Inputs:
         )
     if given.L == 1 and not given.k:
         raise CommandError("without -L or -k fs_mark deletes the files, which is not modelled; add -k")
+    if given.r < FEWEST_RANDOM:
+        raise CommandError(
+            f"-r {given.r} lets several files have one name, which is not modelled; give {FEWEST_RANDOM} or"
+            " more"
+        )
     processes = max(given.t, len(given.d))
     return {
         "kind": "fs_mark",

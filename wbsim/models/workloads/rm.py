@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
@@ -42,7 +43,7 @@ def parse_command(line: str) -> Inputs:
     Raises:
         CommandError: the line cannot be read, or does not remove directories.
     """
-    parser = CommandParser()
+    parser = CommandParser(real_options.RM)
     parser.add_argument("-r", "-R", "--recursive", dest="recursive", action="store_true")
     parser.add_argument("-f", "--force", dest="force", action="store_true")
     parser.add_argument("paths", nargs="+")

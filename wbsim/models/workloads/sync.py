@@ -15,6 +15,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.time_accounting import PAUSE
 from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.processes import Family
 from wbsim.models.workloads.spec import (
@@ -83,7 +84,7 @@ def parse_command(line: str) -> Inputs:
     Raises:
         CommandError: the line cannot be read, or asks for something that is not modelled.
     """
-    parser = CommandParser()
+    parser = CommandParser(real_options.SYNC)
     parser.add_argument("-f", "--file-system", dest="file_system", action="store_true")
     parser.add_argument("-d", "--data", dest="data", action="store_true")
     parser.add_argument("paths", nargs="*")
