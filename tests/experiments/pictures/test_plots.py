@@ -93,6 +93,15 @@ def test_text_points_stand_apart_in_their_order() -> None:
     assert panel.margins()[0] == 0.25
 
 
+def test_text_points_have_error_bars_of_their_interval() -> None:
+    """Rates of 3 and 5 have a mean of 4, and an interval of 12.7062 on each side; a single run has none."""
+    frame = FRAME.assign(threads=["noop", "deadline", "deadline", "noop", "deadline"])
+    (panel,) = against(frame, "threads", ["file_rate"], ["variant"], "t").axes
+    (bars,) = panel.containers[0].lines[2]
+    ends = [tuple(float(y) for _, y in segment) for segment in bars.get_segments()]
+    assert ends == [(1, 1), pytest.approx((4 - 12.7062, 4 + 12.7062), rel=1e-4)]
+
+
 def test_more_variants_than_colours_are_all_drawn() -> None:
     """All 13 variants have a line."""
     frame = pd.concat([FRAME.assign(variant=name) for name in "abcdefghijklm"])
@@ -107,6 +116,8 @@ def test_more_variants_than_colours_are_all_drawn() -> None:
         ((0, 1, 2), [0, 1, 2], "linear"),
         ((1, 2, 8), [1, 2, 8], "linear"),
         (range(3, 33, 3), [3, 9, 15, 21, 27], "log"),
+        (range(1, 13), [1, 2, 4, 8], "log"),
+        ((1, 2, 4, 5, 6, 7, 9, 10, 11, 12), [1, 4, 6, 9, 11], "log"),
         ((math.nan, 5.0, math.nan, 3.0), [3, 5], "linear"),
         ((5.0, math.nan), [5], "linear"),
     ],
@@ -114,7 +125,7 @@ def test_more_variants_than_colours_are_all_drawn() -> None:
 def test_axis_has_as_many_ticks_as_can_be_read(values: Any, ticks: list[float], scale: str) -> None:
     """Nine values have a tick each, and more values have ticks at powers of two or at every n-th value.
 
-    A zero makes the axis linear.  A nan has no tick.
+    Four powers of two are enough, and three are not.  A zero makes the axis linear.  A nan has no tick.
     """
     (panel,) = panels(1, "t")[1]
     ticks_at(panel, list(values))
@@ -198,6 +209,44 @@ def test_heat_map_has_the_mean_of_each_cell() -> None:
     assert new.images[0].get_clim() == old.images[0].get_clim() == (1, 4)
     assert (new.get_xlabel(), new.get_ylabel(), new.get_title()) == ("threads", "size", "new")
     assert bar.get_ylabel() == "file rate, 1/s"
+
+
+def test_text_on_a_dark_cell_is_white() -> None:
+    """The means are 10, 16, 17 and 20: above 16, which is 0.6 of the way up, a cell is dark.
+
+    The larger setting is in the upper row, and a cell's text stands in its cell.
+    """
+    frame = pd.DataFrame({
+        "variant": "v", "threads": [1, 2, 1, 2], "size": [3, 3, 5, 5], "file_rate": [10.0, 16.0, 17.0, 20.0],
+    })  # fmt: skip
+    grid, _ = heat_map(frame, "threads", "size", "file_rate", "t").axes
+    assert {text.get_text(): text.get_color() for text in grid.texts} == {
+        "10": "0.2", "16": "0.2", "17": "w", "20": "w",
+    }  # fmt: skip
+    assert grid.get_ylim() == (-0.5, 1.5), "row 0 is at the bottom"
+    assert [tick.get_text() for tick in grid.get_yticklabels()] == ["3", "5"]
+    assert grid.images[0].get_array().tolist() == [[10, 16], [17, 20]]
+    assert grid.images[0].origin == "lower"
+
+
+def test_bytes_over_time_are_decimal_megabytes() -> None:
+    """2 000 sectors in the first of two seconds are 1.024 MB/s, and 6 000 in the second 3.072 MB/s."""
+    levels = {**RUN.levels, "vda sectors": (2_000, 8_000), "time_ns": (10**9, 2 * 10**9)}
+    figure = over_time("t", [replace(RUN, levels=levels)])
+    (bandwidth,) = (axes for axes in figure.axes if axes.get_ylabel() == "MB / s")
+    (points,) = lines(bandwidth).values()
+    first, second = (
+        [round(y, 6) for x, y in points if low < x < high] for low, high in ((0.1, 0.9), (1.1, 1.9))
+    )
+    assert {*first} == {1.024}
+    assert {*second} == {3.072}
+
+
+def test_number_of_flushers_changes_in_steps() -> None:
+    """A flusher begins at once, so no slope connects two numbers."""
+    figure = over_time("t", [RUN])
+    (flushers,) = (axes for axes in figure.axes if axes.get_ylabel() == "flushers")
+    assert [line.get_drawstyle() for line in flushers.lines] == ["steps-post"]
 
 
 def test_run_is_drawn_over_time() -> None:

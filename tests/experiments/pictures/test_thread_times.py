@@ -29,6 +29,27 @@ def test_run_has_a_bar_for_each_kind_of_thread() -> None:
     assert slow.get_title(loc="left").startswith("slow: 0.00 s, held back by")
 
 
+def test_parts_of_a_bar_lie_one_behind_the_other() -> None:
+    """The flusher works on pages for 15 % of the run and then allocates for 60 %.
+
+    The name of a part stands in its middle; the user part of 5 % has no room for a name.
+    """
+    slow, _ = thread_times_picture(Result("A title", (), [SLOW, FAST])).axes
+    parts = [(row_of(part), round(part.get_x()), round(part.get_width())) for part in slow.patches]
+    assert parts == [(0, 0, 15), (0, 15, 60), (1, 0, 5), (1, 5, 95)]
+    assert [text.get_position() for text in slow.texts] == [(7.5, 0), (45, 0), (52.5, 1)]
+
+
+def test_name_of_a_part_is_white_on_a_dark_colour() -> None:
+    """Spinning is dark red; allocating is orange, and waiting for the throttle is light green."""
+    slow, fast = thread_times_picture(Result("A title", (), [SLOW, FAST])).axes
+    colours = {text.get_text(): text.get_color() for panel in (slow, fast) for text in panel.texts}
+    assert colours == {
+        "pages 15": "0.15", "allocate 60": "0.15", "throttled 95": "0.15",
+        "allocate 80": "0.15", "sda/list_lock 20": "white",
+    }  # fmt: skip
+
+
 def test_sweep_has_a_panel_for_each_kind_of_thread() -> None:
     """Each run with threads of the kind has a bar.  A kind that is idle nearly all the time has no panel."""
     idle = Kind("jbd2", 1, {"user": 100_000.0, "waiting idle": 1_900_000.0}, 1)

@@ -231,6 +231,40 @@ def test_walk_wraps_once_if_the_era_wraps(wraps: bool) -> None:
     assert of.paged.writeback_index == (3 if wraps else 0)
 
 
+@pytest.mark.parametrize(
+    ("states", "dirtied_ns", "start", "places", "left", "index"),
+    [
+        ("DDDDD", 10, 3, [(13, 2), (10, 3)], "mmmDD", 3),
+        ("mmmDD", 3, 3, [(13, 2)], "mmmDD", 0),
+        ("DmmDD", 8, 3, [(13, 2), (10, 1)], "mmmDD", 1),
+        ("DDDDD", 14, 0, [(10, 4), (14, 1)], "mmmDD", 5),
+    ],
+    ids=["all before", "none before", "one before", "from page 0"],
+)
+def test_wrapped_walk_ends_at_the_page_where_it_began(
+    states: str, dirtied_ns: int, start: int, places: list[tuple[int, int]], left: str, index: int
+) -> None:
+    """A process writes to pages 3 and 4 again while the walk is at its last pages.
+
+    All four walks, at 3 ns a page (fs/write_cache_pages: end = writeback_index - 1, and index 0 has cycled):
+
+    * all before: pages 3 and 4 until 6 ns, pages 0 to 2 until 15 ns; the write at 10 ns is for the next walk.
+    * none before: the walk goes round from the end, meets page 3 first, and ends at page 0.
+    * one before: page 0 until 9 ns; the next dirty page is page 3.
+    * from page 0: the walk began at the beginning, so it does not go round for page 3.
+    """
+    of = Walked(states, {i: 10 + i for i in range(5)}, wraps=True)
+
+    def write_again() -> None:
+        for page in (3, 4):
+            of.inode.dirty_pages += int(of.file.pages.states[page] == MAPPED)
+            of.file.pages.states[page] = DIRTY
+
+    of.env.call_at(dirtied_ns, 0, write_again)
+    of.write(start=start)
+    assert (of.places(), letters(of.file), of.paged.writeback_index) == (places, left, index)
+
+
 def test_budget_of_two_calls_writes_eleven_pages() -> None:
     """2.6.34 lets a call cluster more pages next to its own page (mechanisms.md 2.5).
 
