@@ -13,7 +13,7 @@ from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps
-from wbsim.sim.units import KIB, S
+from wbsim.sim.units import KIB, MIB, S
 
 
 def test_large_checkpoint_is_pushed_in_successive_records() -> None:
@@ -149,6 +149,18 @@ def test_all_waiting_writers_continue_when_the_tail_has_moved() -> None:
     assert {when for when, _ in over} == {over[0][0]}
     assert max(when for when, _ in came) < 100_000_000 < times[0] <= over[0][0] < 101_000_000
     assert not of.log.full
+
+
+def test_buffers_are_written_in_the_order_of_their_sectors() -> None:
+    """Five buffers are logged in another order than that of their sectors; the filesystem begins at 100.
+
+    The plug keeps the order in which xfsaild submits (xfs_buf_delwri_submit sorts by block number).
+    """
+    of = Log()
+    of.commit(100, *(MetaBuffer(sector, 8) for sector in (400, 80, 800, 16, 240)))
+    of.at(1, of.log.want_push)
+    of.at(10_000_000, of.log.want_ail, MIB)
+    assert [start for start, _, op in of.run() if op == "W"] == [116, 180, 340, 500, 900]
 
 
 @pytest.mark.parametrize(("used_kib", "full"), [(1_023, False), (1_024, True)])

@@ -15,11 +15,11 @@ class Log:
     """A log of 1 MiB at sector 5 000, in a filesystem that begins at sector 100.
 
     Two records of 4 KiB may be in flight, and 512 bytes of each are its header.  A checkpoint is pushed at
-    16 KiB.
+    16 KiB.  The plug of 2.6.39 keeps the order of the bios, so the device sees the log's own order.
     """
 
     def __init__(self, **changes: Any) -> None:
-        self.layer = BlockLayer(era="3.11", pool="request_list")
+        self.layer = BlockLayer(era="2.6.39", pool="request_list")
         self.env = self.layer.env
         self.cache: Any = SimpleNamespace(reclaiming=False)
         fields = {
