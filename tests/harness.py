@@ -206,7 +206,7 @@ class BlockLayer:
         scheduler: Any = "noop", pool: Any = "request_list",
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
         wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000), env: Environment | None = None,
-        wbt: bool = False,
+        wbt: bool = False, interrupts: Any = "any", cpus: int = 1,
     ) -> None:  # fmt: skip
         self.env = env or Environment()
         self.device: Any = SlowDevice(self.env, latency_ns) if device is None else device(self.env)
@@ -223,7 +223,7 @@ class BlockLayer:
             driver_depth=depth,
             write_cache="write back",
             wbt=False,
-            interrupts="any",
+            interrupts=interrupts,
         )
         self._rules = KERNELS[era].plug if era in KERNELS else PLUG_RULES[era]
         times = LockTimes(
@@ -241,7 +241,7 @@ class BlockLayer:
             pool=pool,
             costs=of_block,
             device=self.device,
-            processors=Processors(self.env, 1, SchedulerRules(10**9), lambda: 0.0),
+            processors=Processors(self.env, cpus, SchedulerRules(10**9), lambda: 0.0),
             wbt=wbt,
         )
 

@@ -191,8 +191,8 @@ def test_reverse_map_of_one_run_needs_the_group_of_its_block(number: int) -> Non
 def test_an_extent_is_logged_after_its_reverse_mapping(held: bool) -> None:
     """The log item of the extent grows in the last transaction, at 27 130 ns.
 
-    With *held*, another task takes the AGF at 20 130 ns, when the transaction rolls, and has it for 50 us: the
-    reverse mapping ends at 70 130 + 5 000 + 7 000 ns.
+    With *held*, another task takes the AGF at 20 130 ns, when the transaction rolls, and has it for 50 us.
+    The flusher then wakes up for 5 us, and its reverse mapping ends at 70 130 + 5 000 + 7 000 ns.
     """
     of = Mounted()
     logged: list[int] = []
