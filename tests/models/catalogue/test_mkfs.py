@@ -122,6 +122,88 @@ def test_defaults_of_ext4_follow_the_release(release: str, journal: int, descrip
     assert (of.journal_blocks * 4 * KIB, of.descriptor_blocks) == (journal, descriptors)
 
 
+@pytest.mark.parametrize(
+    ("what", "releases", "before", "after"),
+    [
+        ("inode_bytes", ("4.0", "4.1"), 256, 512), ("rmapbt", ("6.4", "6.5"), False, True),
+        ("least log", ("5.14", "5.15"), 10 * MIB, 64 * MIB), ("groups on flash", ("6.7", "6.8"), 4, 16),
+        ("descriptors", ("4.5", "4.6"), 1024, 1024 + 16), ("journal", ("4.7", "4.8"), 128 * MIB, GIB),
+    ],
+)  # fmt: skip
+def test_default_of_mkfs_changes_with_its_release(
+    what: str, releases: tuple[str, str], before: object, after: object
+) -> None:
+    """Each default has one value in the release before its bound, and another one from the bound on."""
+
+    def default(release: str) -> object:
+        kernel, disk = release_of(release), Target(128 * GIB)
+        xfs, ext4 = made_xfs(Target(10 * GIB), kernel), ext4_geometry(disk, kernel)
+        flash = Target(500_107_862_016, rotates=False, processors=16)
+        return {
+            "inode_bytes": xfs.inode_bytes, "rmapbt": xfs.rmapbt, "least log": xfs.log.size,
+            "groups on flash": xfs_geometry(flash, kernel).groups, "descriptors": ext4.descriptor_blocks,
+            "journal": ext4.journal_blocks * 4 * KIB,
+        }[what]  # fmt: skip
+
+    assert [default(release) for release in releases] == [before, after]
+
+
+@pytest.mark.parametrize(
+    ("size", "unit", "width", "geometry"),
+    [
+        # the last group has 16 MiB, or a block less: then it is left out
+        ((5 * 268_435_455 + 4_096) * 4_096, 0, 0, (1_342_181_371, 6, 268_435_455, 521_728)),
+        ((5 * 268_435_455 + 4_095) * 4_096, 0, 0, (1_342_177_275, 5, 268_435_455, 521_728)),
+        # an array of 8 GiB has 8 groups, and a larger array has 16
+        (8 * GIB, 64 * KIB, 256 * KIB, (2_097_024, 8, 262_128, 16_384)),
+        (8 * GIB + 4_096, 64 * KIB, 256 * KIB, (2_097_153, 16, 131_088, 16_384)),
+        # the largest log, 521 728 blocks, is not a multiple of 48 blocks, so it is rounded down
+        (12 << 40, 192 * KIB, 768 * KIB, (3_221_223_936, 32, 100_663_248, 521_712)),
+        # a log unit has at most 256 KiB; mkfs.xfs takes 32 KiB in place of a larger one
+        (12 << 40, 256 * KIB, 512 * KIB, (3_221_223_424, 32, 100_663_232, 521_728)),
+        (12 << 40, 260 * KIB, 520 * KIB, (3_221_225_472, 32, 100_663_355, 521_728)),
+    ],
+)
+def test_xfs_geometry_at_a_bound_equals_the_output_of_mkfs(
+    size: int, unit: int, width: int, geometry: tuple[int, int, int, int]
+) -> None:
+    """mkfs.xfs 6.1 printed these numbers of data blocks, groups, blocks of a group and of the log."""
+    assert xfs_geometry(Target(size, unit, width), CHECKED) == geometry
+
+
+def test_a_log_as_large_as_a_group_is_refused() -> None:
+    """mkfs.xfs 6.1 refuses 512 MiB with a stripe of one disk: eight groups of 64 MiB, and a log of 64 MiB."""
+    with pytest.raises(ValueError, match="the log of 67108864 B does not fit into a group of 67108864 B"):
+        xfs_geometry(Target(512 * MIB, 64 * KIB, 64 * KIB), CHECKED)
+
+
+@pytest.mark.parametrize(
+    ("size", "inodes"),
+    [
+        ((4 << 40) - 4_096, 268_435_456), (4 << 40, 134_217_728),
+        ((16 << 40) - 4_096, 536_870_912), (16 << 40, 268_435_456),
+    ],
+)  # fmt: skip
+def test_large_ext4_has_fewer_inodes(size: int, inodes: int) -> None:
+    """An inode for 16 KiB below 4 TiB, for 32 KiB below 16 TiB, for 64 KiB from there on (mke2fs -n 1.47)."""
+    found = ext4_geometry(Target(size), CHECKED)
+    assert found.groups * found.group_inodes == inodes
+
+
+@pytest.mark.parametrize(
+    ("release", "size", "journal"),
+    [
+        ("6.1", 512 * MIB, 4_096), ("6.1", GIB - 4_096, 4_096), ("6.1", GIB, 8_192),
+        ("4.7", GIB - 4_096, 4_096), ("4.7", GIB, 8_192), ("4.7", 2 * GIB - 4_096, 8_192),
+        ("4.7", 2 * GIB, 16_384), ("4.7", 4 * GIB - 4_096, 16_384), ("4.7", 4 * GIB, 32_768),
+        ("4.7", 100 * GIB, 32_768),
+    ],
+)  # fmt: skip
+def test_journal_has_its_size_on_both_sides_of_a_bound(release: str, size: int, journal: int) -> None:
+    """Blocks of the journal: dumpe2fs 1.47 printed those of 6.1; those of 4.7 are e2fsprogs 1.43 [R]."""
+    assert ext4_geometry(Target(size), release_of(release)).journal_blocks == journal
+
+
 def test_the_largest_groups_are_multiples_of_the_stripe_unit() -> None:
     """mkfs.xfs 6.1 printed these numbers for 50 TB.
 
