@@ -115,6 +115,72 @@ def test_sysctl_s_output_takes_the_place_of_proc_sys(tmp_path: Path) -> None:
     assert 'dirty_background_ratio = 7, dirty_bytes = "209715200 B"' in first
 
 
+def test_first_of_two_sysctl_files_counts_where_they_differ(tmp_path: Path) -> None:
+    """A dump has the outputs of two days, which are read by name: sos_commands comes before sysctl.
+
+    A setting that only the second file has is taken from there.
+    """
+    early = {"sos_commands/kernel/sysctl_-a": "kernel.osrelease = 5.14.0\nvm.dirty_ratio = 11\n"}
+    late = {"sysctl.txt": "kernel.osrelease = 6.1.0\nvm.dirty_ratio = 22\nvm.dirty_background_ratio = 3\n"}
+    first = lines(dump(tmp_path, CPUS, MEMORY, early, late))[0]
+    assert first == (
+        '# Linux 5.14.0: in the configuration, kernel.like = "5.14",'
+        " kernel.dirty = { dirty_ratio = 11, dirty_background_ratio = 3 }"
+    )
+
+
+def test_first_of_two_lines_of_a_sysctl_file_counts(tmp_path: Path) -> None:
+    """Files are joined by hand, too.  The error for a bad value names the file that has it."""
+    root = dump(tmp_path, CPUS, MEMORY, RELEASE, {"a-sysctl": "vm.dirty_ratio = 11\nvm.dirty_ratio = 22\n"})
+    assert lines(root)[0].endswith("kernel.dirty = { dirty_ratio = 11 }")
+    dump(root, {"b-sysctl": "vm.dirty_ratio = x\nvm.dirty_bytes = many\n"})
+    with pytest.raises(BadInput, match=rf"^{root}/b-sysctl: is 'many'; a whole number was expected$"):
+        describe(root)
+
+
+@pytest.mark.parametrize("folders", [3, 4])
+def test_search_ends_at_a_level_with_too_many_folders(
+    folders: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bound is set to 3 folders; the dump lies one level below them."""
+    monkeypatch.setattr("wbsim.experiments.machines.dump._MOST_FOLDERS", 3)
+    for number in range(folders - 1):
+        (tmp_path / f"a{number}").mkdir()
+    dump(tmp_path / "b" / "host", CPUS, MEMORY)
+    if folders == 3:
+        assert "processors.count = 2" in lines(tmp_path)
+    else:
+        with pytest.raises(BadInput, match="lacks the processors and the memory"):
+            lines(tmp_path)
+
+
+def test_every_file_of_a_queue_becomes_a_key(tmp_path: Path) -> None:
+    """Sizes have the unit of their file: KiB for max_sectors_kb, and bytes for max_segment_size.
+
+    max_segment_size is 2^32 - 1 without a limit; a configuration takes whole KiB below 2^32.
+    """
+    queue = {
+        "max_sectors_kb": "1280", "max_segments": "168", "max_segment_size": "4294967295", "nomerges": "2",
+        "nr_requests": "64", "write_cache": "write back", "wbt_lat_usec": "75000", "rotational": "0",
+        "scheduler": "[none] mq-deadline",
+    }  # fmt: skip
+    disk = {"sys/block/nvme0n1/size": "2048\n"}
+    disk |= {f"sys/block/nvme0n1/queue/{name}": f"{text}\n" for name, text in queue.items()}
+    found = lines(dump(tmp_path, CPUS, MEMORY, RELEASE, disk))
+    assert found[found.index("[disks.nvme0n1]  # 0 GB") + 1 :] == [
+        'like = "pm9a3"  # assumed: the kernel does not know its speed', 'device.size = "1048576 B"',
+        'queue.limits.max_sectors_bytes = "1280 KiB"', "queue.limits.max_segments = 168",
+        'queue.limits.max_segment_bytes = "4294966272 B"', "queue.limits.nomerges = 2",
+        "queue.nr_requests = 64", "queue.driver_depth = 64", 'queue.write_cache = "write back"',
+        'queue.elevator.scheduler = "none"', "queue.wbt = true",
+    ]  # fmt: skip
+    dump(
+        tmp_path,
+        {"sys/block/nvme0n1/queue/wbt_lat_usec": "0", "sys/block/nvme0n1/queue/max_segment_size": "65536"},
+    )
+    assert {'queue.limits.max_segment_bytes = "65536 B"', "queue.wbt = false"} <= {*lines(tmp_path)}
+
+
 def test_background_ratio_of_0_is_a_setting(tmp_path: Path) -> None:
     """The kernel's default of 10 % would count without the key.
 
