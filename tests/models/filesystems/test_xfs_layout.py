@@ -116,6 +116,21 @@ def test_reservation_of_a_large_file_has_at_most_one_extent() -> None:
 
 
 @pytest.mark.parametrize(
+    ("pages", "ahead"),
+    [(1_048_575, 1 << 20), (1_048_576, 1 << 20), (1_600_000, 1 << 20), (2_097_152, 1 << 21)],
+)
+def test_twice_an_extent_is_at_most_the_largest_extent(pages: int, ahead: int) -> None:
+    """Twice 1 048 575 pages is 2 097 150, and an extent has at most 2 097 151.
+
+    Above that, xfs_iomap_prealloc_size takes the file's offset, rounded down to a power of two.
+    """
+    of = FilePages(pages + (1 << 21) + 64, 0)
+    of.pages.states[:pages], of.pages.size[0] = 1, pages
+    write_page(of.pages, pages, 1, PRECEDING)
+    assert np.flatnonzero(of.pages.states == 4)[-1] + 1 == pages // 16 * 16 + ahead
+
+
+@pytest.mark.parametrize(
     ("before", "after", "clean"),
     [(".", "d", 1), ("r", "d", 1), ("m", "D", 1), ("d", "d", 0), ("D", "D", 0)],
 )

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.harness import only, run_small, small_scenario
+from tests.harness import loop_config, only, run_small, small_scenario
+from wbsim.experiments.config.experiment import parse
 from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
+from wbsim.models.time_accounting import LOG_SPACE
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, MIB, MS, S
 
@@ -52,6 +54,23 @@ def test_a_held_group_makes_data_spill_into_the_next() -> None:
     assert neighbour.free.blocks < before
 
 
+def test_log_lies_in_the_middle_group() -> None:
+    """mkfs.xfs puts the log of four groups into group 2, behind the 16 blocks of the group's head.
+
+    A group has 3 GiB / 4 KiB = 786 432 blocks, so the log begins at block 2 * 786 432 + 16.
+    """
+    from wbsim.models.tracepoints import Signals
+
+    text = loop_config("fs_mark -S0 -k -n 9 -s 4096 -L 1 -d a", dirty_mib=8, more="sync_after = true")
+    signals, logged = Signals(), list[int]()
+    signals.block_bio_queue.observers.append(
+        lambda _, bio, task: logged.append(bio.start_sector) if bio.op == "FW" else None
+    )
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1, signals=signals)
+    machine.run()
+    assert logged[0] == 8 * (2 * 786_432 + 16)
+
+
 def test_log_bytes_per_file_follow_from_the_items() -> None:
     """A file logs its creation, its allocation and its size: two inode items, a name, and extents.
 
@@ -72,12 +91,20 @@ def test_log_bytes_per_file_follow_from_the_items() -> None:
 
 
 def test_a_full_log_stops_the_writers_until_its_tail_moves() -> None:
-    """A log of 2 MiB delays the run, but the run ends."""
+    """A log of 512 KiB delays the run, but the run ends.
+
+    18 000 files log about 9 MB, which fit into a log of 2 GiB without any wait.
+    """
     wide = run_small(processes=2, files=3_000)
-    small = {"filesystem.log.size": 2 * MIB, "filesystem.log.checkpoint_bytes": 256 * KIB}
+    small = {"filesystem.log.size": 512 * KIB, "filesystem.log.checkpoint_bytes": 256 * KIB}
     narrow = run_small(processes=2, files=3_000, changes=small)
-    assert only(narrow.programs).iterations[-1].count == only(wide.programs).iterations[-1].count
-    assert only(narrow.programs).iterations[-1].end_ns >= only(wide.programs).iterations[-1].end_ns
+    assert [only(of.programs).iterations[-1].count for of in (wide, narrow)] == [18_000, 18_000]
+    waited = [
+        sum(child.task.slept_ns.get(LOG_SPACE, 0) for child in only(of.programs).family.children)
+        for of in (wide, narrow)
+    ]
+    assert waited[0] == 0 < waited[1]
+    assert only(narrow.programs).iterations[-1].end_ns > only(wide.programs).iterations[-1].end_ns
 
 
 @pytest.mark.source

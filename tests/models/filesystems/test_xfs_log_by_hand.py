@@ -171,6 +171,23 @@ def test_a_log_is_full_when_its_size_is_used(used_kib: int, full: bool) -> None:
     assert of.log.full == full
 
 
+@pytest.mark.parametrize(("checkpoints", "in_place"), [(7, []), (8, [100, 200, 300, 400])])
+def test_half_of_a_log_that_is_nearly_full_is_pushed(checkpoints: int, in_place: list[int]) -> None:
+    """A log of 64 KiB gets checkpoints of two records of 4 KiB, and each has its own buffer.
+
+    The tail is the end of the first checkpoint, at 8 KiB (xlog_grant_push_threshold).
+
+    head      used      free
+    56 KiB    48 KiB    16 KiB, a quarter: nothing is pushed
+    64 KiB    56 KiB    8 KiB: the items up to 64 - 32 KiB are written in place, those of four checkpoints
+    """
+    of = Log(size=64 * KIB, checkpoint_bytes=8 * KIB)
+    for number in range(checkpoints):
+        of.at(10_000_000 * number, of.commit, 2 * 3_584, MetaBuffer(100 * number, 8))
+        of.at(10_000_000 * number + 1, of.log.want_push)
+    assert [start for start, _, op in of.run() if op == "W"] == in_place
+
+
 def test_relogged_item_moves_to_the_end_of_the_ail() -> None:
     """The oldest of two items is relogged, and the tail is then that of the second item."""
     of = Log()

@@ -9,10 +9,12 @@ from tests.harness import inodes_of, page_cache
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.names import Directory, XfsInode, XfsNames
+from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import HandOff, Semaphore, SpinLock
-from wbsim.sim.units import KIB
+from wbsim.sim.units import KIB, MIB
 
 TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
 """The caller takes 5 ns before each file and 20 ns after it; creat(2) takes 1.5 times as long."""
@@ -21,8 +23,9 @@ TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
 class Names:
     """The names of two groups of 1 000 blocks, 16 of which mkfs uses; clusters of 32 inodes of 512 bytes."""
 
-    def __init__(self, agi_ns: int = 0) -> None:
+    def __init__(self, agi_ns: int = 0, cache: PageCache | None = None) -> None:
         self.env = env = Environment()
+        self.read: list[tuple[str, int, int]] = []
         self.logged: list[tuple[int, int, list[int]]] = []
         self.sectors: list[int] = []
         self.made: list[XfsInode] = []
@@ -35,9 +38,10 @@ class Names:
             commit_ns=lambda items: 10 * items,
             cil_section=SpinLock(env, "cil", HandOff(0, 0)).section,
         )  # fmt: skip
-        self.cache = page_cache()
+        self.cache = cache or page_cache()
         bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
-        sb: Any = SimpleNamespace(inodes=inodes_of(env, bdi, self.cache, 10))
+        self.inodes = inodes_of(env, bdi, self.cache, 10, {"unhash": "all"})
+        sb: Any = SimpleNamespace(inodes=self.inodes, read=self._read)
         spec: Any = SimpleNamespace(
             inode_bytes=512,
             cluster_bytes=16 * KIB,
@@ -50,9 +54,25 @@ class Names:
         )
         costs: Any = SimpleNamespace(
             create_ns=1_000, agi_ns=agi_ns, chunk_ns=40_000, dir_block_ns=10_000, mkdir_ns=60_000,
+            iget_ns=2_000, remove_ns=4_000, inactivate_ns=6_000,
         )  # fmt: skip
         self.spent = Spent()
         self.names = XfsNames(sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log)
+
+    def _read(self, thread: Any, sector: int, sectors: int) -> Steps:
+        self.read.append((thread.task.name, sector, sectors))
+        yield 300
+
+    def act(self, name: str, act: str, times: int) -> None:
+        """Let the task *name* look up or unlink *times* files, 1.5 times as slowly, after 5 ns each."""
+        thread: Any = SimpleNamespace(task=self.env.task(name), spent=self.spent, before_sleep=lambda: None)
+
+        def body() -> Steps:
+            for _ in range(times):
+                yield from getattr(self.names, act)(thread, 5, 1.5)
+
+        self.env.start(thread.task, body())
+        self.env.run()
 
     def _insert_item(self, buffer: Any) -> None:
         self.sectors.append(buffer.start_sector)
@@ -145,6 +165,58 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     assert of.logged[0][0] == 150_000 + 1_635
     assert agf.stat.contentions == 1
     assert agf.free
+
+
+def test_creation_evicts_a_batch_when_memory_is_full() -> None:
+    """64 MiB have room for 64 inodes of 1 MiB; of 200 cached inodes, 128 are evicted before the creation."""
+    memory = MemorySpec(memory=64 * MIB, kernel_reserve=0, inode_slab_bytes=MIB)
+    for cached, left in ((200, 72), (60, 60)):
+        of = Names(cache=PageCache(memory, DirtyLimits(dirty_background_ratio=10, dirty_ratio=20)))
+        of.inodes.add_cached(cached)
+        of.make(1, 1)
+        assert of.cache.cached_inodes == of.inodes.cached == left + 1
+
+
+def test_each_task_reads_a_cluster_for_its_next_32_inodes() -> None:
+    """A cluster has 32 inodes in 32 sectors, and a row of clusters begins at each group.
+
+    Group 1 begins at sector 8 000.  The groups take turns, and the second round reads the next clusters.
+    """
+    of = Names()
+    of.act("a", "look_up", 3 * 32)
+    of.act("b", "look_up", 1)
+    of.act("a", "look_up", 1)
+    assert of.read == [
+        ("a", 8_000, 32), ("a", 32, 32), ("a", 8_032, 32), ("b", 64, 32), ("a", 8_064, 32),
+    ]  # fmt: skip
+    assert of.inodes.cached == 3 * 32 + 2
+
+
+def test_looked_up_inode_takes_its_time_and_joins_the_lists() -> None:
+    """The lookup takes 300 ns to read the cluster, 5 + 3 000 ns, and 10 ns on the superblock's list."""
+    of = Names()
+    of.act("a", "look_up", 2)
+    assert of.env.now == 300 + 2 * 3_015
+    assert of.spent.lookup == 2 * 3_000
+    stats = [lines[0].lock.stat.acquisitions for lines in (of.inodes._locks.sb_lists, of.inodes._locks.lrus)]
+    assert stats == [2, 2]
+
+
+def test_unlink_logs_two_transactions() -> None:
+    """The name and two inodes take 2 * 300 + 200 bytes, and the inode that is freed takes 300 + 200.
+
+    event                          at
+    the cluster is read              300
+    inode and name are removed     9 305    5 + 1.5 * (2 000 + 4 000)
+    the inode leaves the list      9 315    10 ns to join it
+    the first commit               9 395    8 items of 10 ns; then 1.5 * 6 000 ns of inactivation
+    the second commit             18 445    5 items of 10 ns
+    """
+    of = Names()
+    of.inodes.add_cached(1)
+    of.act("a", "unlink", 1)
+    assert [(when, size) for when, size, _ in of.logged] == [(18_395, 800), (18_445, 500)]
+    assert (of.spent.unlink, of.spent.commit) == (9_000 + 9_000, 80 + 50)
 
 
 def test_files_of_one_group_are_made_one_at_a_time() -> None:
