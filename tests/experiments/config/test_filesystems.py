@@ -43,12 +43,21 @@ def made(filesystem: str, **more: str) -> FilesystemSpec:
     return scenario(filesystem, **more).mounts["m"].filesystem
 
 
-@pytest.mark.parametrize("kernel", ["2.6.32", "6.1"])
-def test_filesystem_has_the_size_of_its_disk(kernel: str) -> None:
-    """The program mkfs takes the complete disk, with the defaults of the kernel's time."""
+@pytest.mark.parametrize(
+    ("kernel", "inode_bytes", "journal"), [("2.6.32", 256, 128 * MIB), ("6.1", 512, GIB)]
+)
+def test_filesystem_has_the_size_of_its_disk(kernel: str, inode_bytes: int, journal: int) -> None:
+    """The program mkfs takes the complete disk, with the defaults of the kernel's time.
+
+    A TB has 244 140 625 blocks of 4 KiB: four groups of XFS, and a log of a 2 048th, 119 209 blocks.
+    """
     release = release_of(kernel)
-    assert made('like = "xfs"', kernel=kernel) == made_xfs(Target(DISK), release)
-    assert made('like = "ext4"', kernel=kernel) == made_ext4(Target(DISK), release)
+    xfs, ext4 = made('like = "xfs"', kernel=kernel), made('like = "ext4"', kernel=kernel)
+    assert isinstance(xfs, XfsSpec)
+    assert isinstance(ext4, Ext4Spec)
+    assert (xfs.size, xfs.agcount, xfs.log.size, xfs.inode_bytes) == (DISK, 4, 119_209 * 4_096, inode_bytes)
+    assert (ext4.size, ext4.journal.size) == (DISK, journal)
+    assert (xfs, ext4) == (made_xfs(Target(DISK), release), made_ext4(Target(DISK), release))
 
 
 def test_given_size_decides_the_geometry() -> None:

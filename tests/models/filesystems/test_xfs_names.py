@@ -14,7 +14,7 @@ from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.sync import HandOff, Semaphore, SpinLock
-from wbsim.sim.units import KIB, MIB
+from wbsim.sim.units import MIB
 
 TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
 """The caller takes 5 ns before each file and 20 ns after it; creat(2) takes 1.5 times as long."""
@@ -23,7 +23,7 @@ TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
 class Names:
     """The names of two groups of 1 000 blocks, 16 of which mkfs uses; clusters of 32 inodes of 512 bytes."""
 
-    def __init__(self, agi_ns: int = 0, cache: PageCache | None = None) -> None:
+    def __init__(self, agi_ns: int = 0, cache: PageCache | None = None, inode_bytes: int = 512) -> None:
         self.env = env = Environment()
         self.read: list[tuple[str, int, int]] = []
         self.logged: list[tuple[int, int, list[int]]] = []
@@ -43,8 +43,8 @@ class Names:
         self.inodes = inodes_of(env, bdi, self.cache, 10, {"unhash": "all"})
         sb: Any = SimpleNamespace(inodes=self.inodes, read=self._read)
         spec: Any = SimpleNamespace(
-            inode_bytes=512,
-            cluster_bytes=16 * KIB,
+            inode_bytes=inode_bytes,
+            cluster_bytes=32 * inode_bytes,
             dirent_bytes=32,
             inode_log_bytes=300,
             dirent_log_bytes=200,
@@ -178,16 +178,16 @@ def test_creation_evicts_a_batch_when_memory_is_full() -> None:
 
 
 def test_each_task_reads_a_cluster_for_its_next_32_inodes() -> None:
-    """A cluster has 32 inodes in 32 sectors, and a row of clusters begins at each group.
+    """A cluster has 32 inodes of 256 B in 16 sectors, and a row of clusters begins at each group.
 
     Group 1 begins at sector 8 000.  The groups take turns, and the second round reads the next clusters.
     """
-    of = Names()
+    of = Names(inode_bytes=256)
     of.act("a", "look_up", 3 * 32)
     of.act("b", "look_up", 1)
     of.act("a", "look_up", 1)
     assert of.read == [
-        ("a", 8_000, 32), ("a", 32, 32), ("a", 8_032, 32), ("b", 64, 32), ("a", 8_064, 32),
+        ("a", 8_000, 16), ("a", 16, 16), ("a", 8_016, 16), ("b", 32, 16), ("a", 8_032, 16),
     ]  # fmt: skip
     assert of.inodes.cached == 3 * 32 + 2
 

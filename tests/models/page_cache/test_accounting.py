@@ -97,11 +97,12 @@ def test_thresholds_follow_global_dirty_limits(
 ) -> None:
     """Bytes replace the percentage, for each threshold alone.
 
-    A background threshold that is not below the limit becomes half of the limit.
+    A background threshold that is not below the limit becomes half of the limit.  682 inodes with a page each
+    fill memory, and more inodes take no more of it.
     """
     of = cache((background, ratio), dirty_background_bytes=background_bytes, dirty_bytes=limit_bytes)
     of.cached_inodes = of.paged_inodes = inodes
-    pages = of.dirtyable_pages()
+    pages = (4_096_000 - min(inodes, 682) * 1_904) // 4_096
     limit = pages * ratio // 100 if limit_bytes is None else ceil(limit_bytes / 4_096)
     below = pages * background // 100 if background_bytes is None else ceil(background_bytes / 4_096)
     assert of.thresholds() == Thresholds(limit // 2 if below >= limit else below, limit)

@@ -14,7 +14,7 @@ from tests.models.throttling.page_writeback import Bdi, Context, Kernel
 from wbsim.models.congestion import Congestion
 from wbsim.models.page_cache.accounting import Thresholds
 from wbsim.models.page_cache.estimates import Proportions, WriteBandwidth
-from wbsim.models.throttling.caller_writes import EXCEEDED_POLL_PAGES, CallerWrites, RecentDirtier, lowered
+from wbsim.models.throttling.caller_writes import CallerWrites, RecentDirtier, lowered
 from wbsim.models.throttling.spec import CallerWritesSpec
 from wbsim.models.time_accounting import Spent
 from wbsim.models.tracepoints import Signals
@@ -132,7 +132,7 @@ def test_writer_continues_above_the_limit_after_writing_its_chunk() -> None:
     assert (of.asked, of.pauses) == ([(0, 60), (MS, 60)], [1])
     assert of.started == [MS + 1_000]
     assert of.wb.dirty_exceeded
-    assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == EXCEEDED_POLL_PAGES
+    assert of.throttle.poll_pages(of.wb, of.throttle.dirtier()) == 8
 
 
 @pytest.mark.parametrize(

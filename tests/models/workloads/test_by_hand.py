@@ -18,7 +18,7 @@ from wbsim.models.workloads.dd import DdSpec, dd
 from wbsim.models.workloads.file_writers import FileWriters, Job, _share, in_pages, sequential
 from wbsim.models.workloads.fio import FioSpec, fio
 from wbsim.models.workloads.fs_mark import FsMarkSpec, fs_mark
-from wbsim.models.workloads.fs_mark_processes import ROTATE_NS, FsMark
+from wbsim.models.workloads.fs_mark_processes import FsMark
 from wbsim.sim.engine import Environment, Steps, Task, Wait
 from wbsim.sim.streams import Draws
 from wbsim.sim.units import KIB, MS, S
@@ -504,7 +504,7 @@ def test_subdirectory_changes_by_file_count_or_by_the_clock() -> None:
         "/a/0000", "/a/0000", "/a/0001", "/a/0001", "/a/0000",
     ]  # fmt: skip
     stage = Stage()
-    stage.factors["process 0"] = (ROTATE_NS - 100) / 1_000
+    stage.factors["process 0"] = (180 * S - 100) / 1_000  # a file takes 100 ns of the program, too
     run_fs_mark(stage, processes=1, directories=("/a",), files=4, loops=1, subdirs=200, start_time=31 * S)
     stage.run()
     assert [entry[3] for entry in stage.log if "create" in entry] == [

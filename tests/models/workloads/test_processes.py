@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.workloads.processes import FEWEST, WINDOW, Pace
+from wbsim.models.workloads.processes import Pace
 
 # The tests replace the clock of the environment.
 pytestmark = pytest.mark.source
@@ -39,8 +39,8 @@ def counted(total: int, room: int | None = None) -> tuple[int, Pace]:
 
 @pytest.mark.parametrize("more", [1, 5, 1_000_000])
 def test_remaining_files_are_reckoned_at_the_steady_pace(more: int) -> None:
-    """After seventeen windows the wall time and the system time of the other files are reckoned."""
-    windows = (FEWEST + 1) * WINDOW
+    """After 17 windows of 8 192 files, the times of the other files are reckoned."""
+    windows = 17 * 8_192
     done, pace = counted(windows + more)
     assert done == windows
     assert pace.reckoned == (more, 10 * more, 3 * more)
@@ -51,7 +51,7 @@ def test_full_memory_ends_the_first_reckoned_part() -> None:
 
     The program then runs for seventeen more windows, and their pace is that of the other files.
     """
-    windows = (FEWEST + 1) * WINDOW
+    windows = 17 * 8_192
     done, pace = counted(3 * windows, room=10_000)
     assert done == 2 * windows
     assert pace.reckoned.files == windows
