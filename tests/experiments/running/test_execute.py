@@ -21,7 +21,7 @@ from wbsim.experiments.config.sweeps import Asked
 from wbsim.experiments.running import jobs as jobs_module
 from wbsim.experiments.running import workers as workers_module
 from wbsim.experiments.running.execute import How, Runs, run_jobs
-from wbsim.experiments.running.jobs import ATTEMPTS, Failure, Job, attempt
+from wbsim.experiments.running.jobs import Failure, Job, attempt
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.experiments.running.results import read_results
@@ -142,12 +142,12 @@ def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("files", "kind", "attempts", "told"),
     [
-        (5, "error", ATTEMPTS, "ValueError: poison"),
+        (5, "error", 3, "ValueError: poison"),
         (6, "law", 1, "something was lost"),
         (7, None, 2, ""),
-        (8, "lost", ATTEMPTS, "its worker was ended (SIGKILL)"),
+        (8, "lost", 3, "its worker was ended (SIGKILL)"),
         (9, None, 2, ""),
-        (10, "lost", ATTEMPTS, "its worker was stopped"),
+        (10, "lost", 3, "its worker was stopped"),
     ],
     ids=["an error", "a law", "killed once", "killed each time", "stopped once", "stopped each time"],
 )

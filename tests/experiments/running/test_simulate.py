@@ -173,7 +173,7 @@ def test_levels_are_evenly_spaced_and_bounded(monkeypatch: pytest.MonkeyPatch) -
     """
     whole = run_case(case(), 1).levels
     (ns,) = {b - a for a, b in pairwise(whole["time_ns"])}
-    assert ns == outcome_module.FIRST_STEP_NS == whole["time_ns"][0]
+    assert ns == whole["time_ns"][0] == 10_000_000
     assert max(whole["dirty_pages"]) > 0
     monkeypatch.setattr(outcome_module, "MOST", 8)
     few = run_case(case(), 1).levels

@@ -512,6 +512,19 @@ def test_subdirectory_changes_by_file_count_or_by_the_clock() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("file_s", "used"), [(89.8, ["001f"] * 3), (90.2, ["001f", "001f", "0020"])])
+def test_subdirectory_changes_after_180_seconds(file_s: float, used: list[str]) -> None:
+    """The third file begins 179.6 or 180.4 s after the process.
+
+    A file takes 1 000 ns for its creation, 12 for the copy and 5 for the close, each times the factor.
+    """
+    stage = Stage()
+    stage.factors["process 0"] = file_s * S / 1_017
+    run_fs_mark(stage, processes=1, directories=("/a",), files=3, loops=1, subdirs=200, start_time=31 * S)
+    stage.run()
+    assert [entry[3] for entry in stage.log if "create" in entry] == [f"/a/{name}" for name in used]
+
+
 def test_subdirectory_clock_begins_with_the_process() -> None:
     """A process that starts after 100 s uses subdirectory 100, and stays there for 180 s."""
     stage = Stage()
