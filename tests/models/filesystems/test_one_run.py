@@ -38,9 +38,13 @@ class OneRun:
         text = loop_config(command, dirty_mib=64, kernel=kernel, filesystem=filesystem, more=MORE + more)
         signals = Signals()
         self.bios: list[tuple[int, int]] = []
-        signals.block_bio_queue.observers.append(
-            lambda _, bio, task: self.bios.append((bio.start_sector // 8, bio.sectors // 8))
-        )
+        self.segments: list[int] = []
+
+        def queued(_: str, bio: Any, task: Any) -> None:
+            self.bios.append((bio.start_sector // 8, bio.sectors // 8))
+            self.segments.append(bio.segments)
+
+        signals.block_bio_queue.observers.append(queued)
         scenario = parse(text, "x.toml").cases[0].scenario
         machine = build(scenario, 1, signals=signals)
         self.new_thread = machine.thread
@@ -129,6 +133,22 @@ def test_bio_has_at_most_as_many_pages_as_segments() -> None:
     of = OneRun("loop-xfs", 12, more="machine.queue.limits.max_segments = 5")
     (first, _), *_ = of.bios
     assert of.bios == [(first, 5), (first + 5, 5), (first + 10, 2)]
+
+
+@pytest.mark.parametrize(("pages", "segments"), [(4, [1]), (6, [2]), (8, [1]), (12, [1, 1]), (13, [1, 1])])
+def test_part_of_a_folio_is_a_segment(pages: int, segments: list[int]) -> None:
+    """Folios have 4 pages in files of 4 and 6 pages, and 8 pages in larger files; a bio has up to 8."""
+    assert OneRun("loop-xfs", pages, "6.18").segments == segments
+
+
+@pytest.mark.parametrize(("pages", "paged"), [(16, 0), (17, 1)])
+def test_open_file_of_64_kib_is_one_run(pages: int, paged: int) -> None:
+    """XFS reserves nothing for a file up to 64 KiB, so its pages need not be kept one by one."""
+    of = OneRun("loop-xfs", 1)
+    inode = of.inode
+    inode.file, inode.dirty_pages = OPEN, 0
+    assert of.filesystem.append(inode, pages) == pages
+    assert len(of.filesystem.layouts()) == paged
 
 
 def test_group_with_exactly_enough_blocks_is_taken() -> None:

@@ -39,6 +39,23 @@ def test_second_filesystem_writes_only_behind_the_first(like: str, files: int, s
     assert machine.cache.written * 4_096 >= size * files
 
 
+def test_metadata_of_the_second_filesystem_lies_behind_the_first() -> None:
+    """xfsaild writes inode clusters and directory blocks in place every 20 ms."""
+    text = TEXT.format(like="p13-xfs", files=2_000, size=4_096)
+    text = text.replace(
+        'like = "p13-xfs" }\nprograms', 'like = "p13-xfs", log.sync_interval = "20 ms" }\nprograms'
+    )
+    assert "sync_interval" in text
+    signals, starts = Signals(), list[int]()
+    signals.block_bio_queue.observers.append(
+        lambda _, bio, task: starts.append(bio.start_sector) if bio.meta and bio.op == "W" else None
+    )
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1, signals=signals)
+    machine.run()
+    assert len(starts) > 10
+    assert machine.mounts["two"].first_block * 8 <= min(starts)
+
+
 def test_small_file_lies_in_pieces_if_no_run_suffices() -> None:
     """Every free run of the XFS has 10 blocks, and 50 files have 16 pages.
 

@@ -35,7 +35,7 @@ class Walked:
     def __init__(
         self, states: str, blocks: dict[int, int] | None = None, size: int | None = None, *,
         wraps: bool = False, calls_x4: bool = False, spans_calls: bool = True, unwritten: bool = True,
-        most: int = 1 << 30, bio_pages: int = BIO_PAGES,
+        most: int = 1 << 30, bio_pages: int = BIO_PAGES, segment: int = 1,
     ) -> None:  # fmt: skip
         self.env = Environment()
         self.file: Any = lettered(states, blocks, size)
@@ -49,7 +49,7 @@ class Walked:
         self.sent: list[Bio] = []
         self.clean: list[int] = []
         wb: Any = SimpleNamespace(account_writeback=lambda pages: None, account_clean=self.clean.append)
-        queue = SimpleNamespace(segment_pages=lambda folio: 1, bio_pages=lambda segment: bio_pages)
+        queue = SimpleNamespace(segment_pages=lambda folio: segment, bio_pages=lambda segment: bio_pages)
         sb: Any = SimpleNamespace(
             bdi=SimpleNamespace(queue=queue), first_block=FIRST_BLOCK, flight=Flight(self.env)
         )
@@ -156,6 +156,13 @@ def test_an_ioend_is_one_range_of_pages_and_blocks() -> None:
     ]
     assert [ioend.bios for ioend in ioends] == [3, 1, 1]
     assert not any(ioend.is_open for ioend in ioends)
+
+
+def test_part_of_a_segment_counts_as_a_segment() -> None:
+    """A segment has three pages, and bios have 4, 4 and 1 pages."""
+    of = Walked("D" * 9, {i: 10 + i for i in range(9)}, segment=3)
+    of.write()
+    assert [bio.segments for bio in of.sent] == [2, 2, 1]
 
 
 def test_an_ioend_ends_with_its_last_bio() -> None:

@@ -163,6 +163,19 @@ def test_buffers_are_written_in_the_order_of_their_sectors() -> None:
     assert [start for start, _, op in of.run() if op == "W"] == [116, 180, 340, 500, 900]
 
 
+def test_records_are_synchronous_and_buffers_are_not() -> None:
+    """A record of 1 KiB has one segment, and a buffer of 128 KiB has a segment for each of its 32 pages."""
+    of = Log()
+    of.commit(100, MetaBuffer(0, 256))
+    of.at(1, of.log.want_push)
+    of.at(10_000_000, of.log.want_ail, MIB)
+    of.run()
+    assert [(r.op, r.sync, r.segments) for r in of.layer.device.requests] == [
+        ("FW", True, 1),
+        ("W", False, 32),
+    ]
+
+
 @pytest.mark.parametrize(("used_kib", "full"), [(1_023, False), (1_024, True)])
 def test_a_log_is_full_when_its_size_is_used(used_kib: int, full: bool) -> None:
     """Bytes of the growing checkpoint and bytes written since the oldest item are used."""
@@ -292,6 +305,7 @@ def test_end_of_a_run_logs_its_cluster_once_a_checkpoint() -> None:
     )
     costs: Any = SimpleNamespace()
     metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), costs, [], False)  # type: ignore[arg-type]
+    assert metadata.gives_way, "xfs_end_io calls cond_resched between two ioends"
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
     logged = []
     for _ in range(2):

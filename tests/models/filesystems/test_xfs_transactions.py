@@ -41,7 +41,7 @@ class Mounted:
     """
 
     def __init__(
-        self, pages: int = 1, kernel: str = "6.18", rmapbt: bool = True, directories: int = 1
+        self, pages: int = 1, kernel: str = "6.18", rmapbt: bool = True, directories: int = 1, more: str = ""
     ) -> None:  # fmt: skip
         (case,) = parse(
             f"""\
@@ -67,6 +67,7 @@ mounts.m.size = "4 GiB"
 mounts.m.agcount = {GROUPS}
 mounts.m.rmapbt = {str(rmapbt).lower()}
 programs.s = "sync"
+{more}
 """,
             "x.toml",
         ).cases
@@ -148,6 +149,14 @@ programs.s = "sync"
             self.note("completed")
 
         return body
+
+
+def test_room_of_a_file_has_its_largest_reservation() -> None:
+    """A file of 100 pages that a call of 4 pages appends to, with a stripe unit of 8 pages: 112 pages.
+
+    A reservation has twice these pages: 224.
+    """
+    assert Mounted(more='mounts.m.stripe_unit = "32 KiB"').placement.room_for(100, 4) == 112 + 224
 
 
 def test_an_allocation_takes_its_time() -> None:
