@@ -52,8 +52,8 @@ def test_lines_divide_by_the_scale_that_multiplies_them(
 ) -> None:
     """The scale is 22 400 / 11 578 = 1.935, and a request takes 4 times the desk's 900 ns.
 
-    The block layer's times are multiplied by the scale again, so each is 4 / 1.935 = 2.0675 times the desk's:
-    500, 100 and 300 ns become 1 034, 207 and 620 ns.
+    The scale multiplies the times of the block layer again, so each is 4 / 1.935 = 2.0675 times the desk's.
+    The desk's 500, 100 and 300 ns become 1 034, 207 and 620 ns.
     """
     found = captured(tmp_path, monkeypatch, 4)
     writer, flusher, *paths = (line.split(", why")[0] for line in found.lines())

@@ -180,6 +180,8 @@ def test_axis_is_logarithmic_if_figures_differ_twentyfold(low: float, scale: str
     (panel,) = panels(1, "t")[1]
     scale_to(panel, [low, 20.0, float("nan")])
     assert panel.get_yscale() == scale
+    if scale == "linear":
+        assert panel.get_ylim() == (0, pytest.approx(21.6)), "the largest figure has room above it"
 
 
 def test_knee_of_a_quantity_has_its_unit() -> None:
@@ -240,6 +242,14 @@ def test_bytes_over_time_are_decimal_megabytes() -> None:
     )
     assert {*first} == {1.024}
     assert {*second} == {3.072}
+
+
+def test_held_writers_are_a_mean_over_each_part_of_the_run() -> None:
+    """No writer is held until 1 s, and 3 are held until 4 s; the run has 80 parts of 50 ms."""
+    figure = over_time("t", [RUN])
+    (held,) = (axes for axes in figure.axes if axes.get_ylabel() == "writers held")
+    (points,) = lines(held).values()
+    assert [round(y, 6) for _, y in points] == [0] * 20 + [3] * 60
 
 
 def test_number_of_flushers_changes_in_steps() -> None:

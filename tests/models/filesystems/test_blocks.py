@@ -14,7 +14,7 @@ def check(*extents: tuple[int, int]) -> None:
     check_blocks("d", 1_000, lambda: [np.array(extents, np.int64)], 100)
 
 
-def test_extent_over_the_middle_shares_no_block_with_the_second_half() -> None:
+def test_extent_over_the_middle_shares_no_later_block() -> None:
     """The extent of 20 blocks from 90 on ends at 110."""
     check((90, 20), (110, 5))
     with pytest.raises(LawBroken, match="d: blocks belong to two files"):

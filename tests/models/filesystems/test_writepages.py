@@ -255,7 +255,7 @@ def test_wrapped_walk_ends_at_the_page_where_it_began(
 
     All four walks, at 3 ns a page (fs/write_cache_pages: end = writeback_index - 1, and index 0 has cycled):
 
-    * all before: pages 3 and 4 until 6 ns, pages 0 to 2 until 15 ns; the write at 10 ns is for the next walk.
+    * all before: pages 3 and 4 until 6 ns, then pages 0 to 2; the write at 10 ns is for the next walk.
     * none before: the walk goes round from the end, meets page 3 first, and ends at page 0.
     * one before: page 0 until 9 ns; the next dirty page is page 3.
     * from page 0: the walk began at the beginning, so it does not go round for page 3.

@@ -10,6 +10,7 @@ import pytest
 
 from tests.harness import only, run_for
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
@@ -34,6 +35,9 @@ EXTENT_BYTES = 28
 """The bytes that an extent adds to the log item of its inode, in the filesystems of the catalogue."""
 
 
+NO_LINES = 'machine.processors.line_own = "0 ns"\nmachine.processors.line_time = "0 ns"'
+
+
 class Mounted:
     """An XFS of four groups on a machine of eight processors, and a file of *pages* delayed pages.
 
@@ -41,7 +45,8 @@ class Mounted:
     """
 
     def __init__(
-        self, pages: int = 1, kernel: str = "6.18", rmapbt: bool = True, directories: int = 1, more: str = ""
+        self, pages: int = 1, kernel: str = "6.18", rmapbt: bool = True, directories: int = 1, more: str = "",
+        lines: str = NO_LINES,
     ) -> None:  # fmt: skip
         (case,) = parse(
             f"""\
@@ -50,8 +55,7 @@ title = "transactions"
 machine.like = "loop-vm"
 machine.processors.count = 8
 machine.processors.cv = 0
-machine.processors.line_own = "0 ns"
-machine.processors.line_time = "0 ns"
+{lines}
 machine.processors.wake_time = "{WAKE_NS} ns"
 machine.processors.paths.filesystems.xfs.flusher.map_ns = "{COSTS.map_ns} ns"
 machine.processors.paths.filesystems.xfs.flusher.log.commit_ns = "{COSTS.commit_ns} ns"
@@ -159,6 +163,30 @@ def test_room_of_a_file_has_its_largest_reservation() -> None:
     assert Mounted(more='mounts.m.stripe_unit = "32 KiB"').placement.room_for(100, 4) == 112 + 224
 
 
+@pytest.mark.parametrize(("rmapbt", "second_ns"), [(True, 1_560), (False, 1_360)])
+def test_operation_writes_more_lines_with_reverse_mapping(rmapbt: bool, second_ns: int) -> None:
+    """Two operations begin at once on two processors; a write takes 10 ns, and 200 ns from the other one.
+
+    With reverse mapping, they write the four lines of the log 4, 3, 4 and 4 times, otherwise 3, 2, 2 and 2.
+
+    line     first has it until      second has it until
+    0        4 * 10 + 190 = 230      230 + 4 * 200 = 1 030
+    1        230 + 30 + 190 = 450    1 030 + 30 + 190 = 1 250
+    2, 3     680, 910                1 480, 1 710
+
+    The second adds 1 710 - 150, because 15 writes of 10 ns are in its own time.  Without reverse mapping, it
+    has the lines until 820, 1 030, 1 240 and 1 450, less 90 ns.
+    """
+    lines = 'machine.processors.line_own = "10 ns"\nmachine.processors.line_time = "200 ns"'
+    of = Mounted(rmapbt=rmapbt, lines=lines)
+    added = []
+    for cpu in (0, 1):
+        task = of.env.task(f"task on {cpu}")
+        task.cpu = cpu
+        added.append(of.placement._costs.lines_ns(PagedFile(0, True), task, 0))
+    assert added == [4 * 190, second_ns]
+
+
 def test_an_allocation_takes_its_time() -> None:
     """The map and the commit hold the AGF for 20 130 ns, and then the reverse map holds it for 7 000 ns."""
     of = Mounted()
@@ -175,7 +203,7 @@ def test_a_locked_group_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_reverse_map_of_a_conversion_needs_the_group_of_its_block(number: int) -> None:
+def test_reverse_map_of_a_conversion_needs_its_own_group(number: int) -> None:
     """The block lies one or two groups behind the file's group, and another task has an AGF until 200 us.
 
     The AGF of the block's group: 200 us, 5 us to wake up, and 11 us.  Another one: 3 + 11 us.
@@ -186,7 +214,7 @@ def test_reverse_map_of_a_conversion_needs_the_group_of_its_block(number: int) -
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_reverse_map_of_one_run_needs_the_group_of_its_block(number: int) -> None:
+def test_reverse_map_of_one_run_needs_its_own_group(number: int) -> None:
     """A file of one run takes 130 ns for its commit and 3 us for its end, and then its reverse map 11 us.
 
     Another task has the AGF of the run's group until 200 us, or that of the next group.
