@@ -91,7 +91,7 @@ def test_ten_guesses_of_eleven_are_shown() -> None:
 
 def test_band_is_the_interval_of_the_figure() -> None:
     """The grey band reaches from 4 to 13 s behind the bars, and a line marks the figure of 10 s."""
-    (panel,) = tornado(found((7.0, 15.0))).axes
+    panel: Any = tornado(found((7.0, 15.0))).axes[0]
     (band,) = (patch for patch in panel.patches if patch.get_height() != pytest.approx(0.7))
     assert (band.get_x(), band.get_x() + band.get_width(), band.get_zorder()) == (4, 13, 0)
     assert [line.get_xdata()[0] for line in panel.lines] == [10]
