@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -14,6 +15,7 @@ from tests.experiments.outcomes import RUN, sample
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.pictures import plots
 from wbsim.experiments.pictures.axes import COLOURS, MARKERS, panels, scale_to, short, ticks_at
 from wbsim.experiments.pictures.facets import lines_of, panels_of
 from wbsim.experiments.pictures.maps import heat_map
@@ -213,6 +215,18 @@ def test_heat_map_has_the_mean_of_each_cell() -> None:
     assert bar.get_ylabel() == "file rate, 1/s"
 
 
+@pytest.mark.parametrize(("held", "marked"), [(1, 0), (2, 1), (4, 0), (5, 0), (None, 0)])
+def test_limit_of_the_plug_is_marked_inside_the_axis(
+    held: int | None, marked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The points lie at 1 and 4 threads; a mark at an end or outside would widen the axis."""
+    monkeypatch.setattr(plots, "_held", lambda *_: held)
+    results: Any = SimpleNamespace(title="t", axes=("threads",))
+    frame = FRAME.assign(request_size=FRAME["write_iops"])
+    _, figure, _ = plots._sweep_picture(results, frame, Wanted(y=("request_size",)))
+    assert len(figure.axes[0].texts) == marked
+
+
 def test_text_on_a_dark_cell_is_white() -> None:
     """The means are 10, 16, 17 and 20: above 16, which is 0.6 of the way up, a cell is dark.
 
@@ -244,7 +258,7 @@ def test_bytes_over_time_are_decimal_megabytes() -> None:
     assert {*second} == {3.072}
 
 
-def test_held_writers_are_a_mean_over_each_part_of_the_run() -> None:
+def test_held_writers_are_a_mean_over_each_part() -> None:
     """No writer is held until 1 s, and 3 are held until 4 s; the run has 80 parts of 50 ms."""
     figure = over_time("t", [RUN])
     (held,) = (axes for axes in figure.axes if axes.get_ylabel() == "writers held")

@@ -77,6 +77,15 @@ def test_sweep_has_a_panel_for_each_kind_of_thread() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("share", "panels"), [(0.1, 2), (0.11, 3)])
+def test_kind_active_for_a_tenth_has_no_panel(share: float, panels: int) -> None:
+    """The flusher and the process have a panel each; a kind needs more than a tenth of some run."""
+    length_ns = SWEPT[0].length_ns
+    busy = Kind("kworker", 1, {"user": share * length_ns, "waiting idle": (1 - share) * length_ns}, 1)
+    runs = [SWEPT[0]._replace(kinds=[*SWEPT[0].kinds, busy]), SWEPT[1]]
+    assert len(thread_times_picture(Result("A title", ("contexts",), runs)).axes) == panels
+
+
 CAUSES = (
     "user",
     "system allocate",

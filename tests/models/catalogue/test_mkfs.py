@@ -161,6 +161,7 @@ def test_default_of_mkfs_changes_with_its_release(
         (12 << 40, 192 * KIB, 768 * KIB, (3_221_223_936, 32, 100_663_248, 521_712)),
         # a log unit has at most 256 KiB; mkfs.xfs takes 32 KiB in place of a larger one
         (12 << 40, 256 * KIB, 512 * KIB, (3_221_223_424, 32, 100_663_232, 521_728)),
+        (500_107_862_016, 256 * KIB, 512 * KIB, (122_096_640, 16, 7_631_040, 59_648)),
         (12 << 40, 260 * KIB, 520 * KIB, (3_221_225_472, 32, 100_663_355, 521_728)),
     ],
 )
