@@ -113,7 +113,7 @@ def issue_order(
     numbers that identify their queues.  *direct*: see `Plug.take`.
     """
     mixed = any(queue != queues[0] for queue in queues)
-    order = rules.order if direct else rules.order_scheduler
+    order: str = rules.order if direct else rules.order_scheduler
     if mixed:
         order = rules.order_mixed if len(starts) > rules.mixed_above else rules.order_scheduler
     if not mixed and order in ("fifo", "queue"):
