@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.colors import to_hex
 
 from tests.experiments.why.test_explain import FAST, SLOW, SWEPT
 from wbsim.experiments.pictures.thread_times import SHORT, thread_times_picture
 from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind
 from wbsim.experiments.why.explain import Result
+from wbsim.models.time_accounting import PATHS
 
 
 def row_of(part: Any) -> int:
@@ -119,6 +121,20 @@ def test_a_bar_is_as_long_as_its_thread_was_busy(threads: list[dict[str, int]]) 
     for place, ns in enumerate(shown or busy_ns):
         drawn = sum(part.get_width() for part in panel.patches if row_of(part) == place)
         assert drawn == pytest.approx(100 * ns / run.length_ns, abs=100 * SEEN)
+
+
+def test_no_two_causes_have_one_colour() -> None:
+    """A thread spends 4 % of the run in each path of the kernel, in 25 waits or at 25 locks.
+
+    Colours that are equal on a screen (8 bits for each part) count as one.
+    """
+    paths = [f"system {path}" for path in PATHS if path != "user"]
+    waits, locks = ([f"{state} {n}" for n in range(25)] for state in ("waiting", "spinning"))
+    for causes in (["user", *paths], [*waits, "ready"], locks):
+        run = SLOW._replace(kinds=[Kind("a", 1, dict.fromkeys(causes, 8e4), 1)])
+        (legend,) = thread_times_picture(Result("t", (), [run])).legends
+        assert sorted(text.get_text() for text in legend.get_texts()) == sorted(causes)
+        assert len({to_hex(patch.get_facecolor()) for patch in legend.get_patches()}) == len(causes)
 
 
 def test_a_run_without_busy_threads_has_bars_of_all_kinds() -> None:

@@ -35,9 +35,16 @@ _SEEN_IN_A_BAR: Final = 0.03
 _WARM: Final = (
     "#f3d27a", "#e8a33d", "#c96f2b", "#8c3b1e", "#f2b8a0",
     "#d97f63", "#a8503c", "#6e4a2a", "#d9c3a0", "#b0894f",
+    "#c7c24a", "#7d7a1f", "#f5e6b3", "#4a3318", "#c9a0a0",
 )  # fmt: skip
-_COLD: Final = ("#9cd3b8", "#4f9fb0", "#2a5f8a", "#8fa8d9", "#5d5a9c", "#b9d9e8")
-_STATES: Final = {"system": _WARM, "waiting": _COLD, "spinning": ("#d6163a", "#7a0f24", "#ee7a8f")}
+_COLD: Final = (
+    "#9cd3b8", "#4f9fb0", "#2a5f8a", "#8fa8d9", "#5d5a9c",
+    "#b9d9e8", "#2f7d5b", "#1c3557", "#7fb069", "#a99fd1",
+)  # fmt: skip
+_RED: Final = ("#d6163a", "#7a0f24", "#ee7a8f", "#a8456b", "#f7b5c4")
+_STATES: Final = {
+    "user": ("#8a8a8a",), "ready": ("#8e6fa8",), "system": _WARM, "waiting": _COLD, "spinning": _RED,
+}  # fmt: skip
 _WORTH: Final = 0.1
 """In a sweep, a kind of thread that was active for at most this part of every run has no panel."""
 
@@ -168,17 +175,27 @@ def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour:
 
 
 def _colours(causes: Sequence[str]) -> dict[str, Any]:
-    """Return a colour for each cause, from the palette of its state.
+    """Return a different colour for each cause, from the palette of its state.
 
     Neighbours in a palette differ in hue or much in lightness.
     """
     from matplotlib.colors import to_rgba
 
-    colours: dict[str, object] = {}
+    colours: dict[str, Any] = {}
     counts: dict[str, int] = {}
     for cause in causes:
         state = cause.split(" ")[0]
-        palette = _STATES.get(state, ("#8a8a8a",) if state == "user" else ("#8e6fa8",))
-        colours[cause] = to_rgba(palette[counts.get(state, 0) % len(palette)])
-        counts[state] = counts.get(state, 0) + 1
+        place = counts[state] = counts.get(state, -1) + 1
+        again, place = divmod(place, len(_STATES[state]))
+        colours[cause] = _shade(to_rgba(_STATES[state][place]), again)
     return colours
+
+
+def _shade(colour: Sequence[float], again: int) -> tuple[float, ...]:
+    """Return *colour* (red, green, blue, alpha) for the use *again* of its palette; 0 is the first use.
+
+    Further uses are in turn lighter and darker, and each pair of them more so than the last.
+    """
+    *parts, alpha = colour
+    white, share = again % 2, 1 - 0.7 ** ((again + 1) // 2)
+    return (*(part + share * (white - part) for part in parts), alpha)
