@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 
 from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import FIO, loop_config
@@ -16,6 +17,7 @@ from wbsim.experiments.cli import main
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.pictures.axes import COLOURS
 from wbsim.experiments.pictures.tornado import tornado
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
@@ -25,6 +27,7 @@ from wbsim.experiments.why.sensitivity import (
     TORNADO,
     Effect,
     Guess,
+    Sensitivity,
     guesses_of,
     sensitivity,
     with_numbers,
@@ -114,6 +117,44 @@ def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     panel = tornado(found).axes[0]
     assert panel.get_yticklabels()[-1].get_text().startswith(WAKE)
     assert len(panel.patches) == 2 * TORNADO + 1, "two halves of each bar, and the band of the interval"
+
+
+def drawn(*effects: Effect) -> Any:
+    """Return the panel of the tornado of *effects* on a wall time of 10 s."""
+    found = Sensitivity("A title", "wall_time", 10.0, list(effects), None, runs=5, refused=0)
+    (panel,) = tornado(found).axes
+    return panel
+
+
+def test_longer_half_of_a_bar_hides_nothing() -> None:
+    """Both ends of a range may lie on one side of the usual figure; the shorter half is then on top."""
+    guess = Guess("a", 5.0, 1.0, 9.0)
+    for low, high, widths in (
+        (12.0, 17.0, [7, 2]),
+        (17.0, 12.0, [7, 2]),
+        (8.0, 3.0, [-7, -2]),
+        (9.0, 11.5, [1.5, -1]),
+    ):
+        panel = drawn(Effect(guess, 1.0, 0.0, low, high))
+        assert [bar.get_width() for bar in panel.patches] == widths
+        colours = {bar.get_width(): bar.get_facecolor() for bar in panel.patches}
+        assert colours[low - 10] == to_rgba(COLOURS[0])
+        assert colours[high - 10] == to_rgba(COLOURS[1])
+
+
+def test_tornado_has_ranges_and_figure_with_units() -> None:
+    """A range is in the largest unit in which its ends are whole numbers."""
+    guesses = [
+        Guess("wake", 5_000, 2_000, 20_000, "ns"),
+        Guess("cache", 1 << 30, 64 << 20, 2 << 30, "B"),
+        Guess("cv", 0.3, 0.1, 1.0),
+    ]
+    panel = drawn(*(Effect(guess, 1.0, 0.0, 9.0 - place, 11.0) for place, guess in enumerate(guesses)))
+    labels = [label.get_text() for label in panel.get_yticklabels()]
+    assert labels == ["wake\n2 us .. 20 us", "cache\n64 MiB .. 2 GiB", "cv\n0.1 .. 1"]
+    assert panel.get_xlabel() == "wall time, s"
+    found = Sensitivity("t", "write_iops", 10.0, [], None, runs=1, refused=0)
+    assert tornado(found).axes[0].get_xlabel() == "write IOPS, 1/s"
 
 
 def test_constant_figure_has_effects_and_shares_of_0(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from wbsim.experiments.pictures.axes import COLOURS
-from wbsim.experiments.statistics.figures import FIGURES
-from wbsim.experiments.why.sensitivity import TORNADO, Sensitivity
+from wbsim.experiments.config.values import amount
+from wbsim.experiments.pictures.axes import COLOURS, figure_label
+from wbsim.experiments.why.sensitivity import TORNADO, Guess, Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def tornado(of: Sensitivity) -> Figure:
     """Return a picture with a bar for each of the guesses that matter most, the longest on top.
 
-    A bar is red towards the guess's low end and blue towards its high end.  A grey band is the interval of
-    the figure when all guesses vary.
+    A bar is red towards the figure at the guess's low end, and blue towards the figure at its high end.  A
+    grey band has the middle 95 % of Sobol's runs, in which all guesses vary.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -27,23 +27,30 @@ def tornado(of: Sensitivity) -> Figure:
     figure = Figure(figsize=(9.6, 1.5 + 0.34 * len(shown)), layout="constrained")
     panel = figure.subplots()
     for place, effect in enumerate(shown):
-        for end, colour in ((effect.low, COLOURS[0]), (effect.high, COLOURS[1])):
+        ends = [(effect.low, COLOURS[0]), (effect.high, COLOURS[1])]
+        # If both ends lie on one side, the shorter half is drawn last, so that the longer one hides nothing.
+        for end, colour in sorted(ends, key=lambda end: -abs((end[0] or 0) - of.value)):
             assert end is not None
             panel.barh(place, end - of.value, left=of.value, color=colour, height=0.7)
-    names = [f"{effect.guess.path}\n{effect.guess.low:g} .. {effect.guess.high:g}" for effect in shown]
+    names = [f"{effect.guess.path}\n{_range(effect.guess)}" for effect in shown]
     panel.set_yticks(range(len(shown)), names, fontsize=7.5)
     panel.axvline(of.value, color="0.3", linewidth=1)
     if of.interval is not None:
         panel.axvspan(*of.interval, color="0.92", zorder=0)
-    panel.set_xlabel(f"{of.figure.replace('_', ' ')}, {FIGURES[of.figure].unit}")
+    panel.set_xlabel(figure_label(of.figure))
     panel.spines[["top", "right", "left"]].set_visible(False)
     panel.tick_params(axis="y", length=0)
     figure.legend(
         handles=[
-            Patch(color=colour, label=f"at the {end} end")
+            Patch(color=colour, label=f"{end} end of the range")
             for colour, end in zip(COLOURS, ("low", "high"), strict=False)
         ],
         loc="outside lower center", ncols=2, frameon=False, fontsize=8,
     )  # fmt: skip
     figure.suptitle(fill(of.title, 100), fontsize=10, x=0.02, ha="left")
     return figure
+
+
+def _range(guess: Guess) -> str:
+    """Return the ends of the range of *guess* with their unit."""
+    return f"{amount(guess.low, guess.unit)} .. {amount(guess.high, guess.unit)}"

@@ -43,12 +43,13 @@ TORNADO: Final = 10
 
 
 class Guess(NamedTuple):
-    """An assumed number and the ends of its range."""
+    """An assumed number and the ends of its range, in *unit*: ns, B or B/s, or another unit of a spec."""
 
     path: str
     value: float
     low: float
     high: float
+    unit: str = "1"
 
     @property
     def logarithmic(self) -> bool:
@@ -149,7 +150,7 @@ def _percent(part: float, whole: float) -> str:
 def guesses_of(scenario: Scenario) -> list[Guess]:
     """Return the assumed numbers of *scenario* that have a range."""
     return [
-        Guess(number.path, number.value, number.given.low, number.given.high)
+        Guess(number.path, number.value, number.given.low, number.given.high, number.unit)
         for number in scenario.numbers()
         if number.given is not None and _is_guess(number, number.given)
     ]
@@ -278,9 +279,15 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     interval = None
     if sobol:
         effects, interval = sobol_effects(study, effects, min(most, len(effects)), sobol)
-    title = f"Effect of the assumed numbers on {figure} of {case.label}"
     counts = study.asked, len(study.refused)
-    return Sensitivity(title, figure, value, effects, interval, *counts, study.refusals())
+    return Sensitivity(
+        title_of(figure, case.label), figure, value, effects, interval, *counts, study.refusals()
+    )
+
+
+def title_of(figure: str, case: str) -> str:
+    """Return the title of the table and of the picture: the *figure* of the *case*."""
+    return f"Effect of the assumed numbers on {figure} of {case}"
 
 
 def _problem(guesses: Sequence[Guess]) -> dict[str, object]:
