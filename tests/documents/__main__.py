@@ -10,7 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.documents.makers import MAKERS
-from tests.documents.places import DATA, DOCUMENTS, ROOT, pictures_in, replaced
+from tests.documents.pictures import PICTURES, write_picture
+from tests.documents.places import DATA, DOCUMENTS, is_data, replaced
 
 
 def write(names: list[str]) -> None:
@@ -22,12 +23,11 @@ def write(names: list[str]) -> None:
         with TemporaryDirectory() as directory:
             made = maker.make(Path(directory))
             for name, text in made.items():
-                if name.endswith(".csv"):
+                if is_data(name):
                     (DATA / name).write_text(text)
-            for name in {name for document in DOCUMENTS for name in pictures_in(document.read_text())}:
-                drawn = Path(directory, f"{name}.png")
-                if drawn.exists():
-                    (ROOT / "docs" / drawn.name).write_bytes(drawn.read_bytes())
+            for name, picture in PICTURES.items():
+                if picture.data in made:
+                    write_picture(name)
         for document in DOCUMENTS:
             document.write_text(replaced(document.read_text(), made))
         print("made", *maker.names, flush=True)

@@ -1,14 +1,16 @@
 """The makers of the numbers, tables and pictures in documents, each with the run that they come from.
 
 A maker runs commands in a separate directory and returns texts by name.  These are blocks, numbers, and the
-data of pictures (NAME.csv), which the maker draws there as NAME.png.
+data of pictures (NAME.csv or NAME.json), which `tests.documents.pictures` draws.
 """
 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -17,18 +19,25 @@ import pandas as pd
 
 from tests.desk.rows import rows
 from tests.desk.table import lines
-from tests.documents.places import ROOT
+from tests.documents.places import CONFIGS, RATE_TITLE, ROOT
+from wbsim.experiments.captures.conditions import Options, conditions_of
+from wbsim.experiments.captures.merge_decisions import steps_of
+from wbsim.experiments.captures.reader import open_capture
+from wbsim.experiments.captures.what_if import what_if
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load
+from wbsim.experiments.config.values import amount
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
+from wbsim.experiments.running.results import read_results
+from wbsim.experiments.running.simulate import simulate
+from wbsim.experiments.statistics.figures import COLUMNS
+from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.release import release_of
 from wbsim.sim.units import MIB
-
-CONFIGS = ROOT / "wbsim" / "experiments" / "configs"
 
 
 class Maker(NamedTuple):
@@ -75,7 +84,7 @@ def j09(directory: Path) -> dict[str, str]:
 
 
 def explained(directory: Path) -> dict[str, str]:
-    """Return the bottlenecks of P13's runs, and the time of the flushers for each file."""
+    """Return the bottlenecks of P13's runs, the flushers' time for each file, and the times of threads."""
     printed("run", str(CONFIGS / "plug.toml"), "--out", str(directory))
     text = printed("explain", str(directory))
     verdicts = [line for line in text.splitlines() if "held back by" in line]
@@ -91,7 +100,11 @@ def explained(directory: Path) -> dict[str, str]:
     )
     rows = [line for line in table if line.startswith(shown)]
     last = next(line for line in table if line.startswith("all "))
-    return {"explain": "\n".join([*verdicts, "", *rows, "...", last])}
+    lives = [
+        {"variant": of.variant, "wall_time": of.wall_time, "lives": of.lives, "uses": of.uses}
+        for of in read_results(directory).outcomes
+    ]
+    return {"explain": "\n".join([*verdicts, "", *rows, "...", last]), "lives.json": _json(lives)}
 
 
 def extents(directory: Path) -> dict[str, str]:
@@ -125,7 +138,6 @@ def threads(directory: Path) -> dict[str, str]:
     config = str(CONFIGS / "plug_threads.toml")
     printed("sweep", config, "--replications", "3", "--out", str(directory))
     of = pd.read_parquet(directory / "dataset.parquet")
-    printed("plot", str(directory))
     iops = of.pivot_table(index="threads", columns="variant", values="write_iops_per_s")
     saved = 1 - iops["patched"] / iops["unpatched"]
     apart = 1 - iops["patched-72-processors"] / iops["unpatched-72-processors"]
@@ -160,9 +172,8 @@ def two_disks(directory: Path) -> dict[str, str]:
 
 
 def extents_streams(directory: Path) -> dict[str, str]:
-    """Return the extents against the number of streams, and draw them."""
+    """Return the extents against the number of streams."""
     of = _dataset(directory, "extents_streams.toml")
-    _draw("extents", directory, "streams.png")
     data = of[["variant", "streams", "extents_per_file", "mean_extent_kib", "file_bandwidth_mb_per_s"]]
     return {"extents.csv": data.to_csv(index=False, float_format="%.6g")}
 
@@ -183,9 +194,8 @@ def patches(directory: Path) -> dict[str, str]:
 
 
 def processors(directory: Path) -> dict[str, str]:
-    """Return bulkstat's inodes a second and used processors against processors, and draw them."""
+    """Return bulkstat's inodes a second and used processors against processors."""
     of = _dataset(directory, "inode_processors.toml")
-    _draw("processors", directory, "processors.png")
     data = of[["variant", "processors", "file_rate_per_s", "system_processors", "waiting_processors"]]
     return {"processors.csv": data.to_csv(index=False, float_format="%.6g")}
 
@@ -214,17 +224,112 @@ def desk(_: Path) -> dict[str, str]:
     return {"desk": "\n".join(lines(rows()))}
 
 
-def _draw(name: str, directory: Path, picture: str) -> None:
-    """Draw a result, and call its *picture* by *name*."""
-    printed("plot", str(directory))
-    (directory / picture).rename(directory / f"{name}.png")
+def disk(_: Path) -> dict[str, str]:
+    """Return the extents of eight dd streams of report N10 on the disk."""
+    case = load(CONFIGS / "streams.toml").only_case("eight")
+    flushed = replace(case, scenario=case.scenario.model_copy(update={"sync_after": True}))
+    (mount,) = simulate(flushed, 1).mounts.values()
+    rows = [
+        (file, *row, mount.filesystem.group_blocks)
+        for file, of in enumerate(mount.filesystem.layouts())
+        for row in of.extent_table().tolist()
+    ]
+    columns = ["file", "page", "block", "pages", "group_blocks"]
+    return {"disk.csv": pd.DataFrame(rows, columns=columns).to_csv(index=False)}
+
+
+def eras(_: Path) -> dict[str, str]:
+    """Return the lengths (sectors) of the requests that the plugs of each era issue for a captured run."""
+    capture = open_capture(ROOT / "tests" / "captures" / "fsmark-xfs-ag8.trace.xz")
+    of = conditions_of(capture, Options(kernel="3.11"))
+    issued = what_if(steps_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
+    lengths = {name: dict(sorted(of_era.lengths.items())) for name, of_era in issued.items()}
+    document = {"capture": capture.path.name, "era": of.era, "asked": of.asked, "lengths": lengths}
+    return {"eras.json": _json(document)}
+
+
+def j09_time(directory: Path) -> dict[str, str]:
+    """Return the samples of J09's runs over time."""
+    printed("run", str(CONFIGS / "pdflush.toml"), "--out", str(directory))
+    return {"j09-time.csv": _levels(directory)}
+
+
+RATE = f'''
+title = "{RATE_TITLE}"
+
+[scenario]
+machine.like = "j09-server"
+kernel.like = "2.6.30"
+filesystem.like = "j09-ext4"
+workload.command = "fio --ioengine=psync --rw=write --bs=4k --rate=30m --create_on_open=1 --fallocate=none \
+--numjobs=4 --nrfiles=1 --size=512m --name=j --directory=/mnt"
+
+[variants.pdflush]
+
+[variants.per_bdi]
+kernel.flusher = {{ kind = "per_bdi", exits_after = "300 s" }}
+'''
+"""J09's machine under four writers that no throttle holds back."""
+
+
+def j09_rate(directory: Path) -> dict[str, str]:
+    """Return the samples of the two runs of `RATE` over time."""
+    config = directory / "rate.toml"
+    config.write_text(RATE)
+    printed("run", str(config), "--out", str(directory / "out"))
+    return {"j09-rate.csv": _levels(directory / "out")}
+
+
+def j09_grid(directory: Path) -> dict[str, str]:
+    """Return the utilisation of J09's disk over patterns, memory and writers."""
+    printed("sweep", str(CONFIGS / "pdflush_grid.toml"), "--out", str(directory))
+    of = pd.read_parquet(directory / "dataset.parquet")
+    data = of[["variant", "workload.rw", "machine.memory.memory", "workload.numjobs", COLUMNS["utilisation"]]]
+    sizes = [amount(int(size), "B") for size in data["machine.memory.memory"]]
+    return {
+        "j09-grid.csv": data.assign(**{"machine.memory.memory": sizes}).to_csv(
+            index=False, float_format="%.4g"
+        )
+    }
+
+
+def tornado_p13(directory: Path) -> dict[str, str]:
+    """Return the effects of the guesses on the patched write IOPS of P13."""
+    return {
+        "tornado-p13.json": _sensitivity("plug.toml", "--variant=patched", "--figure=write_iops", "--sobol=0")
+    }
+
+
+def tornado_w25(directory: Path) -> dict[str, str]:
+    """Return the effects of the guesses on the throughput of W25's flushers."""
+    options = ("--variant=A-pm-p", "--figure=file_bandwidth", "--trajectories=4", "--sobol=16")
+    return {"tornado-w25.json": _sensitivity("fragmentation.toml", *options)}
+
+
+def _sensitivity(config: str, *options: str) -> str:
+    """Return the JSON document of an analysis of the smaller run of *config*, without its refusals."""
+    document = json.loads(printed("sensitivity", str(CONFIGS / config), "--quick", "--json", *options))
+    return _json({name: part for name, part in document.items() if name != "refusals"})
+
+
+def _levels(directory: Path) -> str:
+    """Return the samples over time of the runs in *directory* as CSV."""
+    frames = [
+        pd.DataFrame({"variant": of.variant, **{name: [*values] for name, values in of.levels.items()}})
+        for of in read_results(directory).outcomes
+    ]
+    return pd.concat(frames).to_csv(index=False)
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=1) + "\n"
 
 
 MAKERS = (
     Maker(two_disks, ("two-disks",), quick=True),
     Maker(p13, ("p13",)),
     Maker(j09, ("j09",)),
-    Maker(explained, ("explain",)),
+    Maker(explained, ("explain", "lives.json")),
     Maker(
         threads,
         ("threads.csv", "threads.to-16", "threads.from-17", "threads.apart-from-17",
@@ -238,4 +343,11 @@ MAKERS = (
     Maker(processors, ("processors.csv",)),
     Maker(mkfs, ("mkfs",), quick=True),
     Maker(desk, ("desk",), quick=True),
+    Maker(disk, ("disk.csv",)),
+    Maker(eras, ("eras.json",)),
+    Maker(j09_time, ("j09-time.csv",)),
+    Maker(j09_rate, ("j09-rate.csv",)),
+    Maker(j09_grid, ("j09-grid.csv",)),
+    Maker(tornado_p13, ("tornado-p13.json",)),
+    Maker(tornado_w25, ("tornado-w25.json",)),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """The places of made results in a document (README, docs/*.md).
 
 A line ``<!-- made: NAME -->`` stands above an indented block, a table or a picture.  A number in a sentence
-stands between ``<!--NAME-->`` and ``<!--/-->``.  The data of a picture NAME.png are docs/data/NAME.csv.
+stands between ``<!--NAME-->`` and ``<!--/-->``.  `tests.documents.pictures` names the data of each picture.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
 DOCUMENTS: Final = (README, *sorted((ROOT / "docs").glob("*.md")))
+CONFIGS: Final = ROOT / "wbsim" / "experiments" / "configs"
+PICTURES_FOLDER: Final = ROOT / "docs"
 DATA: Final = ROOT / "docs" / "data"
+RATE_TITLE: Final = (
+    "Four writers held to 30 MB/s each, on ext4 over an X25-E: pdflush, and a flusher for each device"
+)
+"""The title of docs/j09-rate.png, whose configuration belongs to its maker and not to wbsim."""
 _BLOCK: Final = re.compile(r"<!-- made: (?P<name>\S+) -->\n\n(?P<text>(?:(?: {4}.*)?\n)+)")
 _TABLE: Final = re.compile(r"<!-- made: (?P<name>\S+) -->\n\n(?P<text>(?:\|.*\n)+)")
 _NUMBER: Final = re.compile(r"<!--(?P<name>[\w.-]+)-->(?P<text>[^<]*)<!--/-->")
-_PICTURE: Final = re.compile(r"<!-- made: (?P<name>\w+)\.png -->\n\n!\[")
+_PICTURE: Final = re.compile(r"!\[[^\]]*\]\((?:docs/)?(?P<name>[\w-]+)\.png\)")
 
 
 def made_in(text: str) -> dict[str, str]:
@@ -28,8 +34,13 @@ def made_in(text: str) -> dict[str, str]:
     return found | {match["name"]: match["text"] for match in _NUMBER.finditer(text)}
 
 
+def is_data(name: str) -> bool:
+    """Return whether the made result *name* is a file of docs/data, and not a text in a document."""
+    return name.endswith((".csv", ".json"))
+
+
 def pictures_in(text: str) -> list[str]:
-    """Return the names of the made pictures in *text*."""
+    """Return the names of the pictures (docs/NAME.png) that *text* shows."""
     return [match["name"] for match in _PICTURE.finditer(text)]
 
 

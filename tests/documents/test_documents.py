@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.documents.makers import MAKERS, Maker
-from tests.documents.places import DATA, DOCUMENTS, README, ROOT, made_in, pictures_in, replaced
+from tests.documents.pictures import PICTURES
+from tests.documents.places import DATA, DOCUMENTS, README, ROOT, is_data, made_in, pictures_in, replaced
 from wbsim.experiments.formats.reference import reference
 from wbsim.models.workloads.command_line import CommandError
 from wbsim.models.workloads.fio_options import jobs_of
@@ -28,7 +29,7 @@ def check(maker: Maker, directory: Path) -> None:
     shown, made = made_in(everything()), maker.make(directory)
     assert set(made) == set(maker.names)
     for name, text in made.items():
-        committed = (DATA / name).read_text() if name.endswith(".csv") else shown[name]
+        committed = (DATA / name).read_text() if is_data(name) else shown[name]
         assert committed == text, f"{name}: write it anew with python -m tests.documents {name}"
 
 
@@ -49,9 +50,9 @@ def test_slow_makers_give_the_committed_results(maker: Maker, tmp_path: Path) ->
 def test_each_made_result_has_a_place_and_a_maker() -> None:
     """Each block, number and picture in a document has a maker, and each maker has a place."""
     text, names = everything(), {name for maker in MAKERS for name in maker.names}
-    data = {f"{name}.csv" for name in pictures_in(text)} - {"lives.csv"}  # whose data are those of explain
+    assert set(pictures_in(text)) == set(PICTURES)
+    data = {picture.data for picture in PICTURES.values()}
     assert set(made_in(text)) | data == names
-    assert all((DATA / name).exists() for name in data)
 
 
 def test_replaced_changes_only_blocks_and_numbers() -> None:
