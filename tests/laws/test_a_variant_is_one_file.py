@@ -118,7 +118,6 @@ class Toy:
     def __init__(self, *, env, spec, name):
         self.env, self.spec, self.free_ns = env, spec, 0
         self.ends = InOrder(env)
-        self.ranks = frozenset([self.ends.rank])
     def uses(self): return {"link": 0}
     def submit(self, request, done):
         self.free_ns = max(self.free_ns, self.env.now) + self.spec.each_ns

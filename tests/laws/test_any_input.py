@@ -1,4 +1,7 @@
-"""Any input ends in a right result, or in status 2 with a place and a remedy and without partial output.
+"""Any input ends a command with status 0, or with status 2 and a short message; nothing ends in a traceback.
+
+`replay` may also end with status 1.  Not tested here: whether a result is right, and whether a message names
+a remedy.
 
 EXAMPLES sets the number of inputs (``make fuzz``: `tests.fuzz`).  No simulation runs here: each run gets an
 outcome by hand.  `tests.laws.test_any_scenario` tests the simulation.
