@@ -1,9 +1,14 @@
-"""sync(2), syncfs(2) and fsync(2), which return when the data that was dirty at the call is on disk.
+"""sync(2), syncfs(2) and fsync(2): when they return, the data that was dirty at the call is on disk.
+
+A call follows a file that grows meanwhile: it writes the file to its end, and the end moves.  So next to a
+stream of writes, it may return only when the stream ends, under every kernel.  Real kernels from 2.6.36 on
+mark the dirty pages first (PAGECACHE_TAG_TOWRITE), which is left out.  In these kernels up to 4.13 a sync(2)
+therefore ends sooner than here; from 4.14 on its last wait follows the stream as well.
 
 Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wait_sb_inodes and ->sync_fs
 (fs/sync.c, fs/fs-writeback.c; mechanisms.md 5.1), and for vfs_fsync.  The contexts of a device get their work
 one after another, as in the series of report W25.  fsync(2) waits for all writeback of its filesystem, not
-only for the pages of its file.  Left out: the mappings of block devices.
+only for the pages of its file.  Left out, too: the mappings of block devices.
 
 `SystemCalls` has the calls of a program to the kernel that are not calls to a filesystem alone.
 """

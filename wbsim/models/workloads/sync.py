@@ -1,6 +1,7 @@
 """sync and sync -f: processes that call sync(2) or syncfs(2), once or repeatedly.
 
-Left out: sync FILE and sync -d FILE, which call fsync(2) and fdatasync(2).
+A call next to a program that writes a large file may last until that program ends, because it follows the
+growing file (`models.vfs.sync`).  Left out: sync FILE and sync -d FILE, which call fsync(2) and fdatasync(2).
 """
 
 from __future__ import annotations
