@@ -108,7 +108,7 @@ def _without_quotations(line: str) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Return whether *text* is a whole number as programs in C read it, of at most `MOST_DIGITS` digits."""
+    """Return whether *text* has 1 to `MOST_DIGITS` decimal digits and nothing else: no sign, no blank."""
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
 
 

@@ -235,7 +235,10 @@ def fs_mark(
 
 
 def _write_pages(spec: FsMarkSpec) -> list[int]:
-    """Return the pages that each write(2) of a file dirties; writes that meet inside a page share it."""
+    """Return the number of pages that each write(2) of a file is the first to write to.
+
+    It is 0 for a write that ends in the page in which the previous one ended.
+    """
     size, step = spec.file_size, spec.write_size
     ends = [*range(step, size, step), size]
     pages = [-(-end // PAGE_BYTES) for end in ends]
