@@ -68,7 +68,10 @@ PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
 
 @dataclass
 class Machine:
-    """A machine that is ready to run its programs; parts have their names of the scenario."""
+    """A machine that is ready to run its programs; parts have their names of the scenario.
+
+    ``starts`` has the start (ns) of each program that ends.
+    """
 
     env: Environment
     cache: PageCache
@@ -84,6 +87,7 @@ class Machine:
     queues: dict[str, Queue] = field(default_factory=dict)
     mounts: dict[str, MountedSuperblock] = field(default_factory=dict)
     programs: dict[str, Workload] = field(default_factory=dict)
+    starts: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> None:
         """Run until the last program ends, with the sync(2) that may follow; then `check`.
@@ -341,6 +345,8 @@ class _Builder:
             calls=self._calls,
             on_end=partial(self._ended, program.memory),
         )
+        if not program.workload.endless:
+            self.machine.starts[name] = program.start
         if program.memory:
             env.call_at(program.start, self._parts.urgent, partial(self._cache.take, program.memory))
 

@@ -55,12 +55,17 @@ PROCESS: Final = "process"
 
 
 class Spent:
-    """Processor time by path (ns)."""
+    """Processor time by path (ns), and the pauses that a program makes by itself.
+
+    * ``pause``: the processor time of pauses through which the program spun.
+    * ``paced``: the time of the run that the program's own pauses set.  No faster machine ends the thread
+      sooner.  With a rate, this is the time until the last pause ended: faster writes only lengthen it.
+    """
 
     __slots__ = (
         "allocate", "close", "commit", "complete", "create", "device", "dispatch", "fork", "inode",
-        "inodes", "insert", "lists", "log", "lookup", "pages", "program", "reclaim", "request", "sync",
-        "unlink", "user", "write",
+        "inodes", "insert", "lists", "log", "lookup", "paced", "pages", "pause", "program", "reclaim",
+        "request", "sync", "unlink", "user", "write",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -70,6 +75,7 @@ class Spent:
         self.lists = self.inode = self.pages = self.allocate = self.commit = 0
         self.request = self.insert = self.dispatch = self.complete = 0
         self.log = self.device = 0
+        self.pause = self.paced = 0
 
     def by_path(self) -> dict[str, int]:
         """Return the times of all paths, in the order of `PATHS`."""
@@ -100,7 +106,7 @@ def life_of(task: Task, spent: Spent, now: int) -> Life:
     up to *now*; "other" is time that a user-supplied component used without charging it.
     """
     by_path = spent.by_path()
-    life: Life = {("user", ""): by_path.pop("user")}
+    life: Life = {("user", ""): by_path.pop("user"), ("user", PAUSE): spent.pause}
     life.update({("system", path): ns for path, ns in by_path.items()})
     life["system", "interrupts"] = task.interrupted_ns - task.owed_ns
     life["system", "waking"] = task.waking_ns

@@ -17,7 +17,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.outcome import lives_of, uses_of
 from wbsim.experiments.running.results import Results, read_results
 from wbsim.experiments.running.simulate import simulate
-from wbsim.experiments.why.bottlenecks import Kind, kinds_of, most_used
+from wbsim.experiments.why.bottlenecks import Kind, bottleneck, kinds_of, most_used
 from wbsim.experiments.why.explain import (
     Result,
     Run,
@@ -36,7 +36,7 @@ from wbsim.experiments.why.explain import (
 )
 from wbsim.models.time_accounting import Spent, system_ns
 from wbsim.sim.sync import LockClass, LockStat
-from wbsim.sim.units import MIB
+from wbsim.sim.units import MIB, S
 
 SLOW = Run(
     "slow", {}, 2_000_000, 0.001,
@@ -70,6 +70,23 @@ def test_most_used_resource_holds_a_run_back(uses: dict[str, float], named: list
     The busiest thread of a kind stands for all threads of the kind.
     """
     assert [of.name for of in most_used(uses)] == named
+
+
+@pytest.mark.parametrize(
+    ("uses", "held"),
+    [
+        ({"device sda head": 0.5}, "device sda head"),
+        ({"device sda head": 0.499}, None),
+        ({"pauses of fio/process 0": 0.959, "device sda head": 0.509}, "pauses of fio/process 0"),
+        ({"pauses of fio/process 0": 0.41, "device sda head": 0.509}, "device sda head"),
+        ({"pauses of fio/process 0": 0.41, "device sda head": 0.409}, None),
+        ({"start of dd": 0.8, "device sda head": 0.2}, "start of dd"),
+    ],
+)
+def test_bottleneck_is_in_use_for_half_of_the_run(uses: dict[str, float], held: str | None) -> None:
+    """Pauses that take up more of the run than a resource are its cause, and below a half nothing is."""
+    found = bottleneck(uses)
+    assert (None if found is None else found.name) == held
 
 
 def test_threads_of_a_kind_are_averaged() -> None:
@@ -114,6 +131,10 @@ def test_text_of_a_run_names_the_bottleneck() -> None:
     idle = SLOW._replace(uses={"processors": 0.1, "thread a": 0.499})
     assert verdict(idle, others=0) == (
         "slow: 0.00 s, held back by nothing in particular; most used was thread a, in use for 49.9 % of it"
+    )
+    paused = SLOW._replace(uses={"pauses of dd": 0.9, "processors": 0.1})
+    assert verdict(paused, others=0) == (
+        "slow: 0.00 s, held back by pauses of dd, which the program itself sets, for 90.0 % of it"
     )
     assert lives_table(SLOW).splitlines() == [
         "% of the run       sda/flusher x2  a/process x8 of 9",
@@ -200,6 +221,10 @@ def test_text_of_a_sweep_has_rates_and_kinds_of_threads() -> None:
         "1         thread sda/flusher           75.0    0.00      38.25  100,000.0           80.0",
         "12        thread sda/flusher           75.0    0.00          -  125,000.0          100.0",
     ]
+    idle = [run._replace(uses={"processors": 0.455, "device sda head": 0.3}) for run in SWEPT]
+    assert sweep_table("contexts", idle).splitlines()[2].split()[:5] == [
+        "1", "nothing", "in", "particular", "45.5",
+    ]  # fmt: skip
     backwards = sweep_table("contexts", SWEPT[::-1]).splitlines()[2:]
     assert [row.split()[-1] for row in backwards] == ["100.0", "80.0"], (
         "the percentage is relative to the best row, not to the last"
@@ -226,11 +251,16 @@ def test_uses_are_shares_of_the_length_of_the_run() -> None:
     * lock: held for 300 ns and handed over for 50 ns
     * class of locks: the busiest lock was in use for 300 ns
     * thread a: ran for 600 ns and spun for 100 ns of them, so it used 500 ns
+    * thread b: ran for 800 ns and spun through its own pauses for 200 ns of them, so it used 600 ns
+    * pauses of b: with those that it slept through, they set 850 ns of the run
+    * program late: began after 150 ns
     * link of the device: used for 250 ns
     """
     spinner, other = (
-        SimpleNamespace(task=SimpleNamespace(name=name, spin_ns=spun))
-        for name, spun in (("a", 100), ("b", 0))
+        SimpleNamespace(
+            task=SimpleNamespace(name=name, spin_ns=spun), spent=SimpleNamespace(pause=pause, paced=paced)
+        )
+        for name, spun, pause, paced in (("a", 100, 0, 0), ("b", 0, 200, 850))
     )
     machine: Any = SimpleNamespace(
         env=SimpleNamespace(now=1_000),
@@ -243,11 +273,78 @@ def test_uses_are_shares_of_the_length_of_the_run() -> None:
         ],
         queues={"sda": SimpleNamespace(uses=lambda: {"link": 250})},
         threads=[spinner, other],
+        starts={"soon": 0, "late": 150},
     )
     assert uses_of(machine) == {
-        "processors": 0.7, "lock c": 0.3, "lock l": 0.35, "device sda link": 0.25, "thread a": 0.5,
-        "thread b": 0.8,
+        "start of late": 0.15, "pauses of b": 0.85, "processors": 0.6, "lock c": 0.3, "lock l": 0.35,
+        "device sda link": 0.25, "thread a": 0.5, "thread b": 0.6,
     }  # fmt: skip
+
+
+PAUSING = {
+    "--rate=200m": ("user a pause", "pauses of fio/process 0"),
+    "--rate=20m": ("waiting a pause", "pauses of fio/process 0"),
+    "--thinktime=20us": ("user a pause", "pauses of fio/process 0"),
+    "--thinktime=200us": ("waiting a pause", "pauses of fio/process 0"),
+    "--startdelay=4": ("waiting absent", "pauses of fio/parent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", PAUSING)
+def test_pauses_of_a_program_are_named_as_the_cause(option: str) -> None:
+    """The writer pauses for most of the run, asleep or spinning, and no thread counts as busy meanwhile.
+
+    fio itself takes 0.3 s to begin, so 32 MiB are written.
+    """
+    command = f"{FIO} --rw=write --nrfiles=1 --filesize=32m --name=a {option}"
+    text = loop_config(command, dirty_mib=8, more="workload.start_time = '1 ms'\nworkload.idle_time = '0 s'")
+    (case,) = parse(text, "x.toml").cases
+    machine = simulate(case, 1)
+    uses, process = uses_of(machine), lives_of(machine)["fio/process 0"]
+    cause, named = PAUSING[option]
+    assert process[cause] > machine.env.now / 2
+    held = bottleneck(uses)
+    assert held is not None
+    assert held.name == named
+    assert all(share < 0.5 for name, share in uses.items() if name != named), uses
+    program = machine.programs["fio"]
+    assert program.user_ns == process["user"] + process.get("user a pause", 0)
+
+
+def test_rate_sets_the_run_until_its_last_pause() -> None:
+    """A call of 1 MiB takes most of its period, so the pauses are short, but faster writes end no sooner."""
+    command = FIO.replace("bs=4k", "bs=1m") + " --rw=write --nrfiles=1 --filesize=64m --name=a --rate=1500m"
+    (case,) = parse(loop_config(command, dirty_mib=512), "x.toml").cases
+    machine = simulate(case, 1)
+    (process,) = (thread for thread in machine.threads if thread.task.name == "fio/process 0")
+    life = lives_of(machine)["fio/process 0"]
+    paused_ns = life.get("user a pause", 0) + life.get("waiting a pause", 0)
+    period_ns = S * MIB // (1500 * MIB)
+    assert process.spent.paced >= 63 * period_ns > 2 * paused_ns > 0
+
+
+def test_waiting_for_earlier_jobs_is_no_pause() -> None:
+    """The parent looks every 100 ms whether the first job is over, which sets no time of the run."""
+    command = f"{FIO} --rw=write --nrfiles=1 --filesize=16m --thinktime=500us --name=a --name=b --stonewall"
+    text = loop_config(command, dirty_mib=8, more="workload.idle_time = '0 s'")
+    (case,) = parse(text, "x.toml").cases
+    machine = simulate(case, 1)
+    assert "pauses of fio/parent" not in uses_of(machine)
+    assert "waiting a pause" not in lives_of(machine)["fio/parent"]
+
+
+def test_start_of_a_program_is_named_as_the_cause() -> None:
+    """A dd that begins after 9 s of a run of little more holds the run back; an endless sync does not."""
+    text = loop_config("x", dirty_mib=8).replace('workload.command = "x"', (
+        'programs.dd = { command = "dd if=/dev/zero of=/a bs=1M count=16", start = "9 s" }\n'
+        'programs.sync = { command = "sync", every = "1 s", start = "8 s" }'
+    ))  # fmt: skip
+    (case,) = parse(text, "x.toml").cases
+    machine = simulate(case, 1)
+    held = bottleneck(uses_of(machine))
+    assert held is not None
+    assert held.name == "start of dd"
+    assert not [name for name in uses_of(machine) if name.startswith(("start of sync", "pauses of sync"))]
 
 
 def test_system_time_is_the_time_that_time_1_reports() -> None:
@@ -326,6 +423,9 @@ def test_document_has_times_uses_and_threads_of_a_run() -> None:
         ("thread a/process 0", 0.05),
     ]  # fmt: skip
     del told["uses"]
+    assert told.pop("held_back_by") == "thread sda/flusher"
+    idle = SLOW._replace(uses={"processors": 0.455})
+    assert document(Result("t", (), [idle]))["runs"][0]["held_back_by"] is None  # type: ignore[index]
     assert told == {
         "label": "slow", "length_ns": 2_000_000, "wall_time": 0.001, "on_disk_time": None, "point": {},
     }  # fmt: skip

@@ -105,24 +105,34 @@ def lives_of(machine: Machine) -> Lives:
     }
 
 
+PAUSES_OF: Final = "pauses of "
+START_OF: Final = "start of "
+
+
 def uses_of(machine: Machine) -> dict[str, float]:
     """Return the utilisation of each resource (0 to 1); the resources that most threads share come first.
 
-    * All processors together are one resource.
+    * The start of a program that ends, and the pauses that a program makes by itself (`Spent.paced`), come
+      before all resources.
+    * All processors together are one resource.  Pauses through which a program spins are no use of it.
     * A lock is in use while it is held or handed over, and a class of locks while its busiest lock is.
     * The parts of a device have the name of its disk.
-    * A thread is a resource, because it can use one processor only.  It is in use while it runs and does not
-      spin.
+    * A thread is a resource, because it can use one processor only.  It is in use while it runs, and
+      neither spins nor pauses.
     """
     now = machine.env.now
-    uses = {"processors": machine.processors.used_ns / machine.processors.count}
+    uses: dict[str, float] = {f"{START_OF}{name}": ns for name, ns in machine.starts.items() if ns}
+    paced = {thread.task.name: thread.spent.paced for thread in machine.threads}
+    uses.update({f"{PAUSES_OF}{name}": ns for name, ns in paced.items() if ns})
+    paused_ns = sum(thread.spent.pause for thread in machine.threads)
+    uses["processors"] = (machine.processors.used_ns - paused_ns) / machine.processors.count
     for lock in machine.locks:
         uses[f"lock {lock.name}"] = lock.used_ns if isinstance(lock, LockClass) else lock.stat.used_ns
     for name, queue in machine.queues.items():
         uses.update({f"device {name} {part}": used_ns for part, used_ns in queue.uses().items()})
     for thread in machine.threads:
         ran_ns = machine.processors.ran_ns(thread.task)
-        uses[f"thread {thread.task.name}"] = ran_ns - thread.task.spin_ns
+        uses[f"thread {thread.task.name}"] = ran_ns - thread.task.spin_ns - thread.spent.pause
     return {name: used_ns / now for name, used_ns in uses.items()}
 
 

@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from wbsim.experiments.running.outcome import Lives
+from wbsim.experiments.running.outcome import PAUSES_OF, START_OF, Lives
 
-AWAY: Final = ("waiting a pause", "waiting children", "waiting idle", "waiting absent")
+AWAY: Final = ("user a pause", "waiting a pause", "waiting children", "waiting idle", "waiting absent")
 """Causes that count neither as work nor as waiting for a resource."""
+HELD: Final = 0.5
+"""A resource that is in use for a smaller share of the run is no bottleneck."""
+NOTHING: Final = "nothing in particular"
+"""The answer for a run without a bottleneck."""
 SEEN: Final = 0.0005
 """A smaller share of the run counts as nothing."""
 ALIKE: Final = 0.01
@@ -17,18 +21,44 @@ ALIKE: Final = 0.01
 
 
 class Resource(NamedTuple):
-    """A resource of a run; ``share`` is its utilisation (0 to 1)."""
+    """A resource of a run; ``share`` is its utilisation (0 to 1).
+
+    The pauses and the start of a program count like a resource: no run is shorter than they are.
+    """
 
     name: str
     share: float
 
+    @property
+    def used(self) -> str:
+        """Return what ``share`` is a share of: use, or time that the program itself sets.
+
+        >>> Resource("pauses of dd/process 0", 0.9).used
+        'which the program itself sets, for'
+        """
+        own = self.name.startswith((PAUSES_OF, START_OF))
+        return "which the program itself sets, for" if own else "in use for"
+
+
+def bottleneck(uses: Mapping[str, float]) -> Resource | None:
+    """Return the bottleneck of a run; None if nothing was in use for `HELD` of the run.
+
+    *uses* is as in `most_used`.
+
+    >>> bottleneck({"processors": 0.2, "device sda head": 0.9})
+    Resource(name='device sda head', share=0.9)
+    >>> bottleneck({"processors": 0.2, "device sda head": 0.455})
+    """
+    first = most_used(uses)[0]
+    return first if first.share >= HELD else None
+
 
 def most_used(uses: Mapping[str, float]) -> list[Resource]:
-    """Return the resources, the bottleneck first, then by utilisation.
+    """Return the resources: first the one that may be the bottleneck, then the others by utilisation.
 
-    The bottleneck is the resource with the highest utilisation, because the run cannot be shorter than its
-    busy time.  Among resources within `ALIKE` of the highest, it is the one that most threads share.  Of each
-    kind only the busiest resource is returned.
+    The first has the highest utilisation, because the run cannot be shorter than its busy time.  Among
+    resources within `ALIKE` of the highest, it is the one that most threads share.  Of each kind only the
+    busiest resource is returned.
 
     *uses* lists the resources that most threads share first (`experiments.running.outcome.uses_of`).
     """

@@ -19,13 +19,20 @@ from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.results import Results
 from wbsim.experiments.statistics.figures import share
-from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns, kinds_of, most_used
+from wbsim.experiments.why.bottlenecks import (
+    AWAY,
+    NOTHING,
+    SEEN,
+    Kind,
+    bottleneck,
+    busy_ns,
+    kinds_of,
+    most_used,
+)
 from wbsim.models.time_accounting import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
-_HELD: Final = 0.5
-"""A resource with a lower utilisation is not called a bottleneck."""
 _NEXT: Final = 3
 """The number of resources that are named after the first."""
 
@@ -110,7 +117,8 @@ def explanation(result: Result) -> str:
 def document(result: Result) -> dict[str, object]:
     """Return `explanation` as a document: wall_time and on_disk_time in s, other times in ns.
 
-    ``uses`` are shares of the run, the most used resource first.
+    ``held_back_by`` is the bottleneck, or None without one.  ``uses`` are shares of the run, the most used
+    resource first.
     """
     return {
         "title": result.title,
@@ -121,6 +129,7 @@ def document(result: Result) -> dict[str, object]:
                 "length_ns": run.length_ns,
                 "wall_time": run.wall_time,
                 "on_disk_time": run.on_disk_time,
+                "held_back_by": None if (held := bottleneck(run.uses)) is None else held.name,
                 "uses": {of.name: of.share for of in most_used(run.uses)},
                 "point": run.point,
                 "threads": {
@@ -135,9 +144,9 @@ def document(result: Result) -> dict[str, object]:
 def verdict(run: Run, others: int = _NEXT) -> str:
     """Return a line with the bottleneck of *run* and the next *others* resources."""
     first, *then = most_used(run.uses)
-    held = "held back by" if first.share >= _HELD else "held back by nothing in particular; most used was"
+    held = "held back by" if bottleneck(run.uses) else f"held back by {NOTHING}; most used was"
     text = (
-        f"{run.label}: {run.length_ns / S:.2f} s, {held} {first.name}, in use for"
+        f"{run.label}: {run.length_ns / S:.2f} s, {held} {first.name}, {first.used}"
         f" {100 * first.share:.1f} % of it"
     )
     if others:
@@ -160,15 +169,19 @@ def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
-    """Return a table: the rate of each run until its last program ended, and the bottleneck of the run."""
+    """Return a table: the rate of each run until its last program ended, and the bottleneck of the run.
+
+    The share of a run without a bottleneck is that of its most used resource.
+    """
     unit, rates = rates_of(runs)
     rows, best = [], max(rates)
     for run, rate in zip(runs, rates, strict=True):
-        first = most_used(run.uses)[0]
+        held = bottleneck(run.uses)
+        name, most = NOTHING if held is None else held.name, most_used(run.uses)[0].share
         of_best = "-" if isnan(share(rate, best)) else f"{100 * share(rate, best):.1f}"
         on_disk = "-" if run.on_disk_time is None else f"{run.on_disk_time:.2f}"
-        used, achieved = f"{100 * first.share:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
-        rows.append((run.place, first.name, used, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
+        used, achieved = f"{100 * most:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
+        rows.append((run.place, name, used, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
     header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
     return table(header, rows, left=2)
 

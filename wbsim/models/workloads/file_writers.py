@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from wbsim.models.interfaces import LONG_MAX, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched, sleep, work
-from wbsim.models.time_accounting import PAUSE
+from wbsim.models.time_accounting import CHILDREN
 from wbsim.models.vfs.sync import SystemCalls
 from wbsim.models.vfs.write import BufferedWriter
-from wbsim.models.workloads.processes import Family
+from wbsim.models.workloads.processes import Family, pause
 from wbsim.models.workloads.spec import Iteration, Reckoned
 from wbsim.sim.engine import Steps
 from wbsim.sim.streams import Draws
@@ -145,7 +145,7 @@ class FileWriters:
             spent.user += lead_ns
             yield from work(parent, lead_ns)
         if idle_ns:
-            yield from sleep(parent, idle_ns, PAUSE)
+            yield from pause(self.family.parent, idle_ns)
         started_ns = self._env.now
         for job in self.jobs:
             yield from self._mount_of(job.directory).directory(self.family.parent, job.directory)
@@ -169,8 +169,10 @@ class FileWriters:
                 thread = self.family.children[number]
                 steps = self._process(job, thread, self._variations[number])
                 yield from self.family.fork(thread, steps, self.fork_ns)
-            if waiting:
-                yield from sleep(self.family.parent.task, LOOK_NS, PAUSE)
+            if any(self._env.now - since_ns < self.jobs[number].delay_ns for number in waiting):
+                yield from pause(self.family.parent, LOOK_NS)
+            elif waiting:  # for jobs that run, which is no pause of fio's own
+                yield from sleep(self.family.parent.task, LOOK_NS, CHILDREN)
 
     def _process(self, job: Job, thread: Thread, factors: Draws) -> Steps:
         mount = self._mount_of(job.directory)
@@ -218,17 +220,11 @@ class FileWriters:
     def _pause(self, job: Job, thread: Thread, calls: int, began_ns: int, goes_on: bool) -> Steps:
         """Make the pauses that a process makes after *calls* calls."""
         if job.think_ns and not calls % job.think_calls:
-            yield from self._rest(job, thread, job.think_ns)
+            yield from pause(thread, job.think_ns, job.spin_ns)
         ahead_ns = began_ns + calls * job.period_ns - self._env.now
         if job.period_ns and goes_on and ahead_ns > 0:
-            yield from self._rest(job, thread, ahead_ns)
-
-    def _rest(self, job: Job, thread: Thread, ns: int) -> Steps:
-        if ns >= job.spin_ns:
-            yield from sleep(thread.task, ns, PAUSE)
-        else:
-            thread.spent.user += ns
-            yield from work(thread.task, ns)
+            yield from pause(thread, ahead_ns, job.spin_ns)
+            thread.spent.paced = self._env.now - began_ns  # the process is on its schedule
 
     def _write(
         self, job: Job, thread: Thread, writer: BufferedWriter, inode: Any, pages: NDArray[np.int64]

@@ -14,7 +14,8 @@ from typing import Final
 
 from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
-from wbsim.models.time_accounting import CHILDREN, PARENT, PROCESS, system_ns
+from wbsim.models.scheduler.cpu import sleep, work
+from wbsim.models.time_accounting import CHILDREN, PARENT, PAUSE, PROCESS, system_ns
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.workloads.spec import Reckoned
 from wbsim.sim.engine import PARK, Environment, Steps
@@ -37,8 +38,8 @@ class Family:
 
     @property
     def user_ns(self) -> int:
-        """Return the user time of all children."""
-        return sum(child.spent.user for child in self.children)
+        """Return the user time of all children, with the pauses through which they spun."""
+        return sum(child.spent.user + child.spent.pause for child in self.children)
 
     def fork(self, child: Thread, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
         """Let the parent take *fork_ns* to start *child*, which begins *start_ns* later."""
@@ -60,6 +61,19 @@ class Family:
         self.running -= 1
         if not self.running and self._waits:
             self._env.wake(self.parent.task)
+
+
+def pause(thread: Thread, ns: int, spin_ns: int = 0) -> Steps:
+    """Let a program pause for *ns*, because its options say so: spin if *ns* is below *spin_ns*, else sleep.
+
+    The pause counts as time that the program itself sets (`Spent.paced`).
+    """
+    if ns < spin_ns:
+        thread.spent.pause += ns
+        yield from work(thread.task, ns)
+    else:
+        yield from sleep(thread.task, ns, PAUSE)
+    thread.spent.paced += ns
 
 
 WINDOW: Final = 8_192
