@@ -37,7 +37,7 @@ RUN = Outcome(
     variant="unpatched", point={}, seed=1, replication=0, wall_time=4.0, on_disk_time=None,
     system_cpu_time=2.25, user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0,
     write_bandwidth=2_048_000.0, merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(),
-    flushed_files=9_000, flushed_bytes=36_864_000, flusher_spin_time=0.125,
+    flushed_files=9_000, flushed_bytes=36_864_000, written_back_bytes=36_864_000, flusher_spin_time=0.125,
     programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
     disks={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)},
     disks_at_end={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)}, dirty_bytes=0,

@@ -68,9 +68,16 @@ def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
     """The jobs that are tried, which are not simulated."""
     times: list[float] = []
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
+    done = replace(done, written_back_bytes=done.file_bytes)
     return Looked(
         simulate_by(monkeypatch, lambda job: replace(done, wall_time=times[job.case.point[AXIS] - 1])), times
     )
+
+
+def with_filesystem(filesystem: str) -> str:
+    """Return `TEXT` with another *filesystem*."""
+    given = next(line for line in TEXT.splitlines() if line.startswith("filesystem"))
+    return TEXT.replace(given, f"filesystem = {filesystem}")
 
 
 def advice_of(config: Path, variant: str) -> Advice:
@@ -145,7 +152,8 @@ def test_advise_command_finds_the_number_by_runs(
     assert main(["explain", str(out)]) == 0
     flushers = capsys.readouterr().out.partition("nvme0n1/flusher, % of the run")[2].splitlines()
     assert flushers[2].split("  ")[-1].strip() == "2 of 3"
-    assert main(["advise", str(config), "--variant", "hashed", "--quick", "--json"]) == 0
+    soon = ["--set", 'kernel.dirty.dirty_background_bytes="1 MiB"']
+    assert main(["advise", str(config), "--variant", "hashed", "--quick", *soon, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told.keys() == {"title", "contexts", "unit", "rates"}
     assert list(told["rates"]) == ["1", "2", "4", "6"]
@@ -169,13 +177,55 @@ def test_contexts_of_a_sweep_are_replaced_by_the_numbers_tried(config: Path, loo
         advise(config, [], "one", True, How())
 
 
-def test_single_group_needs_no_advice(config: Path) -> None:
-    """The error states that all inodes belong to one group, and nothing is run."""
-    one = ["filesystem.agcount=1"]
-    with pytest.raises(
-        BadInput, match=r"kernel.flusher: all inodes are in one allocation group and .* \"hash\" }"
-    ):
+def test_rule_with_one_context_for_all_files_is_refused(config: Path) -> None:
+    """The error names the key that the user wrote, and nothing is run."""
+    one = ["filesystem.agcount=1", 'kernel.flusher={ kind = "parallel", by = "allocation_group" }']
+    message = (
+        'kernel.flusher.by: "allocation_group" puts all files of this xfs into one context;'
+        ' give "hash" or "processor"'
+    )
+    with pytest.raises(BadInput) as refused:
         advise(config, one, "one", False, How())
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    "filesystem",
+    ['{ like = "w25-xfs", size = "320 GiB", agcount = 1 }', '{ like = "ext4", size = "4 GiB" }'],
+    ids=["xfs with one group", "ext4"],
+)
+def test_files_without_groups_are_spread_by_hash(config: Path, looked_at: Looked, filesystem: str) -> None:
+    """Without a configured rule and without several groups, up to one context for each processor is tried."""
+    looked_at.times.extend([1] * 6)
+    config.write_text(with_filesystem(filesystem))
+    advice = advice_of(config, "one")
+    assert looked_at.numbers == [1, 2, 4, 6]
+    assert {row["by"] for row in looked_at.flushers} == {"hash"}
+    assert "group" not in advice.text()
+
+
+@pytest.mark.parametrize("filesystem", ['{ like = "ext4", size = "4 GiB" }', '{ like = "w25-xfs" }'])
+def test_one_file_needs_one_context(config: Path, looked_at: Looked, filesystem: str) -> None:
+    """A file belongs to one context, so only one is tried, with either filesystem."""
+    looked_at.times.append(1)
+    command = f'workload.command="{FIO} --rw=write --nrfiles=1 --filesize=16m --name=a --directory=/mnt/0"'
+    config.write_text(with_filesystem(filesystem))
+    advice = advise(config, [command], "one", False, How())
+    assert looked_at.numbers == [1]
+    assert advice.text().splitlines()[-1].startswith("one file, so one context: ")
+    assert advice.document()["contexts"] == 1
+
+
+def test_run_without_work_for_contexts_gets_no_advice(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case is refused if its data stayed in memory, or if its programs write no files."""
+    done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
+    assert done.written_back_bytes == 0
+    simulate_by(monkeypatch, lambda _: done)
+    with pytest.raises(BadInput, match="one: nothing was written back before the programs ended"):
+        advice_of(config, "one")
+    simulate_by(monkeypatch, lambda _: replace(done, file_bytes=0, flushed_files=0))
+    with pytest.raises(BadInput, match="one: the programs write no files, so no context has work"):
+        advice_of(config, "one")
 
 
 @pytest.mark.source

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from wbsim.experiments.running.jobs import Failure, Job
     from wbsim.experiments.running.outcome import Outcome
 
-NOTHING_WRITTEN = (
-    "nothing was written back before the programs ended: the dirty pages stayed below the background limit;"
-    "\nmake more or larger files, or lower kernel.dirty.dirty_background_ratio"
-)
 _OURS = "this is a fault of wbsim; please report it with the command and the configuration"
 
 
@@ -71,6 +67,7 @@ def _texts(
         unfinished,
     )
     from wbsim.experiments.published.fitted_constants import fitted_elsewhere
+    from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 
     axes = experiment.axes
     first = outcome_table(outcomes, axes)
@@ -81,8 +78,8 @@ def _texts(
     for outcome in shown:
         parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]
         texts += parts if len(shown) == 1 else [f"{outcome.variant}:\n{part}" for part in parts]
-    if not any(disk.ios for outcome in outcomes for disk in outcome.disks.values()):
-        texts.append(NOTHING_WRITTEN)
+    if all(map(nothing_written_back, outcomes)):
+        texts.append(why_nothing(outcomes[0]))
     if (note := fitted_elsewhere(experiment.cases)) is not None:
         texts.append(note)
     return texts

@@ -224,6 +224,7 @@ class Outcome:
     * ``extents``: see `MountResult`; of all mounts.
     * ``flushed_files`` and ``flushed_bytes``: written back by flushers; a file counts each time that a
       flusher leaves it clean.
+    * ``written_back_bytes``: the pages that were written back when the last program ended.
     * ``flusher_spin_time``: the time for which flushers spun for locks.
     * ``programs``, ``disks`` and ``mounts``: a `ProgramResult`, `DiskResult` or `MountResult` by name.
     * ``samples``: a `Sample` for each iteration of each program.
@@ -258,6 +259,7 @@ class Outcome:
     extents: tuple[int, ...]
     flushed_files: int
     flushed_bytes: int
+    written_back_bytes: int
     flusher_spin_time: float
     programs: dict[str, ProgramResult]
     disks: dict[str, DiskResult]
@@ -281,10 +283,11 @@ def outcome_of(
     samples: Sequence[Sample],
     disks: Mapping[str, DiskResult],
     levels: Levels,
+    written_back_pages: int,
 ) -> Outcome:
     """Return the figures of *machine* after its run.
 
-    *samples* and *disks* are the counters until the last program ended.
+    *samples*, *disks* and *written_back_pages* are the counters until the last program ended.
     """
     last = {sample.program: sample for sample in samples}
     programs = {name: _program_result(case, machine, name, last.get(name)) for name in machine.programs}
@@ -311,6 +314,7 @@ def outcome_of(
         extents=tuple(count for mount in mounts.values() for count in mount.extents),
         flushed_files=sum(wb.flushed_inodes for wb in machine.cache.wbs),
         flushed_bytes=sum(wb.flushed_pages for wb in machine.cache.wbs) * PAGE_BYTES,
+        written_back_bytes=written_back_pages * PAGE_BYTES,
         flusher_spin_time=sum(thread.task.spin_ns for thread in machine.flushers.threads) / S,
         programs=programs,
         disks=dict(disks),

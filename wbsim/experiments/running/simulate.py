@@ -43,7 +43,10 @@ def run_case(
     started = time.process_time()
     _run(machine, case)
     cpu_s = time.process_time() - started
-    outcome = outcome_of(case, seed, replication, machine, counters.samples, counters.disks, sampler.levels())
+    outcome = outcome_of(
+        case, seed, replication, machine, counters.samples, counters.disks, sampler.levels(),
+        counters.written_back_pages,
+    )  # fmt: skip
     return replace(outcome, cpu_s=cpu_s, peak_rss_mib=_peak_rss_mib())
 
 
@@ -53,6 +56,7 @@ class _Counters:
     def __init__(self, case: Case, machine: Machine, on_progress: OnProgress | None) -> None:
         self.samples: list[Sample] = []
         self.disks: dict[str, DiskResult] = {}
+        self.written_back_pages = 0
         self._machine = machine
         self._label = case.label
         self._on_progress = on_progress
@@ -70,6 +74,7 @@ class _Counters:
         if program.share_done >= 1:
             self._running.discard(name)
         queues = self._machine.queues
+        self.written_back_pages = self._machine.cache.written
         self.disks = {disk: disk_result(queue) for disk, queue in queues.items()}
         reads = [queue.stat.reads for queue in queues.values()]
         writes = [queue.stat.writes for queue in queues.values()]

@@ -18,7 +18,8 @@ class Figure(NamedTuple):
 
     ``whole`` returns the figure of the complete run, and ``iteration`` the figure between the ends of two
     iterations.  Both return nan if the figure is unknown.  ``grows``: the figure grows with the size of the
-    experiment, so it must not be compared with that of a smaller experiment.
+    experiment, so it must not be compared with that of a smaller experiment.  ``until_end``: the figure
+    covers the sync(2) that may follow the programs.
     """
 
     unit: str
@@ -26,6 +27,7 @@ class Figure(NamedTuple):
     whole: Callable[[Outcome], float]
     iteration: Callable[[Sample, Sample], float] | None = None
     grows: bool = False
+    until_end: bool = False
 
 
 def _per_s(amount: float, before: Sample, after: Sample) -> float:
@@ -124,6 +126,7 @@ FIGURES: Final[dict[str, Figure]] = {
         "time until the sync(2) after the last program returns",
         lambda o: known(o.on_disk_time),
         grows=True,
+        until_end=True,
     ),
     "system_cpu_time": Figure(
         "s",
@@ -194,6 +197,7 @@ FIGURES: Final[dict[str, Figure]] = {
         "us/MB",
         "processor time of all threads in the kernel until the run ends, per MB of file data",
         lambda o: share(_in_kernel_ns(o) / 1e3, o.file_bytes / 1e6),
+        until_end=True,
     ),
     "file_bandwidth": Figure(
         "MB/s", "file data per second of wall time", lambda o: share(o.file_bytes / 1e6, o.wall_time)
@@ -203,69 +207,98 @@ FIGURES: Final[dict[str, Figure]] = {
         "number of extents of the files that the model keeps page by page",
         lambda o: sum(o.extents),
         grows=True,
+        until_end=True,
     ),
     "extents_per_file": Figure(
         "1",
         "mean number of extents of a file that the model keeps page by page and that has a block",
         lambda o: share(sum(o.extents), allocated_files(o)),
         grows=True,
+        until_end=True,
     ),
     "mean_extent": Figure(
-        "KiB", "mean size of an extent", lambda o: share(extent_bytes(o) / KIB, sum(o.extents))
+        "KiB",
+        "mean size of an extent",
+        lambda o: share(extent_bytes(o) / KIB, sum(o.extents)),
+        until_end=True,
     ),
     "log_size": Figure(
-        "MiB", "size of the writes to the logs of the filesystems", lambda o: o.log_bytes / MIB, grows=True
+        "MiB",
+        "size of the writes to the logs of the filesystems",
+        lambda o: o.log_bytes / MIB,
+        grows=True,
+        until_end=True,
     ),
     "flusher_spin_time": Figure(
-        "s", "time for which the flushers spin for locks", lambda o: o.flusher_spin_time, grows=True
+        "s",
+        "time for which the flushers spin for locks",
+        lambda o: o.flusher_spin_time,
+        grows=True,
+        until_end=True,
     ),
     "lock_wait_time": Figure(
         "s",
         "time for which all threads wait for locks",
         lambda o: sum(of["wait_ns"] for of in o.locks.values()) / S,
         grows=True,
+        until_end=True,
     ),
-    "waiting_processors": Figure("1", "mean number of threads that wait for locks", _waiting),
+    "waiting_processors": Figure("1", "mean number of threads that wait for locks", _waiting, until_end=True),
     "system_processors": Figure(
         "1",
         "mean number of processors that the programs use in the kernel",
         lambda o: share(o.system_cpu_time, o.wall_time),
     ),
     "on_disk_requests": Figure(
-        "1", "number of write requests until on_disk_time", _on_disk(lambda disk, _: disk.ios), grows=True
+        "1",
+        "number of write requests until on_disk_time",
+        _on_disk(lambda disk, _: disk.ios),
+        grows=True,
+        until_end=True,
     ),
     "on_disk_size": Figure(
         "MB",
         "size of the writes to all disks until on_disk_time",
         _on_disk(lambda disk, _: disk.sectors * SECTOR_BYTES / 1e6),
         grows=True,
+        until_end=True,
     ),
     "on_disk_iops": Figure(
-        "1/s", "write requests per second until on_disk_time", _on_disk(lambda disk, s: share(disk.ios, s))
+        "1/s",
+        "write requests per second until on_disk_time",
+        _on_disk(lambda disk, s: share(disk.ios, s)),
+        until_end=True,
     ),
     "on_disk_bandwidth": Figure(
         "MB/s",
         "rate of writing to all disks until on_disk_time",
         _on_disk(lambda disk, s: share(disk.sectors * SECTOR_BYTES / 1e6, s)),
+        until_end=True,
     ),
     "on_disk_request_size": Figure(
-        "KiB", "mean size of a write request until on_disk_time", _on_disk(lambda disk, _: request_kib(disk))
+        "KiB",
+        "mean size of a write request until on_disk_time",
+        _on_disk(lambda disk, _: request_kib(disk)),
+        until_end=True,
     ),
     "on_disk_merged": Figure(
         "%",
         "share of bios that joined an existing request until on_disk_time",
         _on_disk(lambda disk, _: merged_percent(disk)),
+        until_end=True,
     ),
     "on_disk_w_await": Figure(
         "ms",
         "mean time from the making of a write request to its completion, until on_disk_time",
         _on_disk(lambda disk, _: known(disk.w_await)),
+        until_end=True,
     ),
     "dirty_at_end": Figure(
         "MiB",
         "size of the pages that are dirty or under writeback when the run ends",
         lambda o: o.dirty_bytes / MIB,
         grows=True,
+        until_end=True,
     ),
 }
 """The figures by name."""

@@ -4,6 +4,8 @@ First the case runs with 1, 2, 4 ... contexts for each device, up to a largest n
 pick the context, this is the number of allocation groups, otherwise the number of processors.  Then a
 bisection finds the smallest number whose rate is within `SHORT_OF_BEST` of the best.
 
+A file belongs to one context, so a case with one file on each device runs with one context only.
+
 The rate covers the time until the last program ends, as in fio.  The time to write pages that are still dirty
 is left out.
 """
@@ -22,9 +24,13 @@ from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.why.explain import Run, rates_of, run_of, sweep_table
+from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.flushers.parallel import ParallelSpec
 from wbsim.models.machine import build
+from wbsim.models.scenario import Scenario
 
+By = Literal["allocation_group", "hash", "processor"]
+"""The rules that pick the context of an inode (`ParallelSpec`)."""
 AXIS: Final = "contexts"
 SHORT_OF_BEST: Final = 0.05
 """A rate is good enough if it is at most this share below the best rate."""
@@ -32,10 +38,14 @@ SHORT_OF_BEST: Final = 0.05
 
 @dataclass(frozen=True)
 class Advice:
-    """The outcomes of the runs; the point of each outcome is its number of contexts."""
+    """The outcomes of the runs; the point of each outcome is its number of contexts.
+
+    ``one_file``: no device gets more than one file.
+    """
 
     title: str
     outcomes: list[Outcome]
+    one_file: bool = False
 
     @property
     def runs(self) -> list[Run]:
@@ -49,7 +59,9 @@ class Advice:
         rate_of = dict(zip(map(contexts_of, runs), rates, strict=True))
         wanted, best = _wanted(runs), max(rate_of, key=rate_of.__getitem__)
         answer = f"{wanted} context{' is' if wanted == 1 else 's are'} enough: {rate_of[wanted]:,.0f} {unit}"
-        if wanted != best:
+        if self.one_file:
+            answer = f"one file, so one context: {rate_of[wanted]:,.0f} {unit}"
+        elif wanted != best:
             answer += f", within {100 * SHORT_OF_BEST:.0f} % of the {rate_of[best]:,.0f} with {best}"
         return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
 
@@ -69,29 +81,34 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
     """Run *variant* of *config* with several numbers of contexts; *quick* runs its smaller version.
 
     Raises:
-        BadInput: all problems of the configuration, or *variant* does not select a single case.
+        BadInput: all problems of the configuration, *variant* does not select a single case, or nothing was
+            written back, so the contexts had no work.
     """
     whole = load(config, overrides)
     given = whole.only_case(variant)
     label = given.label
     if quick:
         given = smaller(config, whole, given, overrides)
+    groups = _groups(given)
+    by = _by(given, groups)
 
     def case_of(contexts: int) -> Case:
-        flusher = ParallelSpec(by=_by(given), contexts=contexts)
+        flusher = ParallelSpec(by=by, contexts=contexts)
         kernel = given.scenario.kernel.model_copy(update={"flusher": flusher})
         return replace(
             given, point={AXIS: contexts}, scenario=given.scenario.model_copy(update={"kernel": kernel})
         )
 
-    most = _most(case_of(1))
+    one_file = _most_files(given.scenario) == 1
+    most = 1 if one_file else _most(given, by, groups)
     runs = Runs(how, f"{whole.title}: {label}", (AXIS,))
     contexts = {*(1 << power for power in range((most - 1).bit_length())), most}
     while True:
         outcomes = runs.run([Job(case_of(count), how.seed) for count in sorted(contexts)]).all_outcomes()
+        _refuse_without_work(f"{config}: {label}", outcomes)
         between = _next([run_of(outcome) for outcome in outcomes])
         if between is None:
-            return Advice(f"{whole.title}: {label}", outcomes)
+            return Advice(f"{whole.title}: {label}", outcomes, one_file)
         contexts.add(between)
 
 
@@ -100,25 +117,60 @@ def contexts_of(run: Run) -> int:
     return int(run.point[AXIS])
 
 
-def _by(case: Case) -> Literal["allocation_group", "hash", "processor"]:
-    """Return the rule that picks the context of an inode."""
+def _groups(case: Case) -> int:
+    """Return the largest number of allocation groups of a mount; 1 if its filesystem has none."""
+    return int(max(sb.bdi.groups for sb in build(case.scenario, 0).mounts.values()))
+
+
+def _most_files(scenario: Scenario) -> int:
+    """Return the largest number of files that the programs make on one device."""
+    files: dict[str, int] = {}
+    for program in scenario.programs.values():
+        for directory, count, _ in program.workload.makes():
+            disk = scenario.mounts[scenario.mount_of(directory)].disk
+            files[disk] = files.get(disk, 0) + count
+    return max(files.values(), default=0)
+
+
+def _by(case: Case, groups: int) -> By:
+    """Return the rule that picks the context of an inode: the configured one, or one that can spread inodes.
+
+    Without several allocation groups, this is the hash of the inode's number.
+    """
     flusher = case.scenario.kernel.flusher
-    return flusher.by if isinstance(flusher, ParallelSpec) else "allocation_group"
+    if isinstance(flusher, ParallelSpec):
+        return flusher.by
+    return "allocation_group" if groups > 1 else "hash"
 
 
-def _most(case: Case) -> int:
-    """Return the largest number of contexts to try."""
-    machine = build(case.scenario, 0)
-    if _by(case) != "allocation_group":
-        return machine.processors.count
-    groups = int(max(sb.bdi.groups for sb in machine.mounts.values()))
+def _most(case: Case, by: By, groups: int) -> int:
+    """Return the largest number of contexts to try.
+
+    Raises:
+        BadInput: the configured rule puts all inodes into one context.
+    """
+    if by != "allocation_group":
+        return case.scenario.machine.processors.count
     if groups == 1:
+        kinds = " and ".join(dict.fromkeys(mount.filesystem.kind for mount in case.scenario.mounts.values()))
         raise bad(
-            "kernel.flusher",
-            "all inodes are in one allocation group and thus in one context;"
-            ' give { kind = "parallel", by = "hash" }',
+            "kernel.flusher.by",
+            f'"{by}" puts all files of this {kinds} into one context; give "hash" or "processor"',
         )
     return groups
+
+
+def _refuse_without_work(place: str, outcomes: Sequence[Outcome]) -> None:
+    """Refuse runs in which no context had work, because their rates do not depend on the contexts.
+
+    Raises:
+        BadInput: the programs wrote no file, or nothing was written back before they ended.
+    """
+    for outcome in outcomes:
+        if nothing_written_back(outcome):
+            raise bad(place, why_nothing(outcome))
+        if not (outcome.file_bytes or outcome.flushed_files):
+            raise bad(place, "the programs write no files, so no context has work; give one that writes")
 
 
 def _wanted(runs: Sequence[Run]) -> int:

@@ -29,10 +29,13 @@ from wbsim.experiments.why.bottlenecks import (
     kinds_of,
     most_used,
 )
+from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.time_accounting import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
+UNWRITTEN: Final = "nothing was written back"
+"""The answer for a run without writeback, next to others that have it."""
 _NEXT: Final = 3
 """The number of resources that are named after the first."""
 
@@ -41,7 +44,8 @@ class Run(NamedTuple):
     """One run: its length (ns), threads by kind, uses, work, and the amount that its flushers wrote back.
 
     ``wall_time`` (s): until the last program ended; ``on_disk_time`` (s): until the final sync(2) returned,
-    or None without this sync.
+    or None without this sync.  ``written_back``: False if the run has no bottleneck to name, because no data
+    was on disk at its end.
     """
 
     variant: str
@@ -55,6 +59,7 @@ class Run(NamedTuple):
     flushed_files: int
     flushed_bytes: int
     on_disk_time: float | None = None
+    written_back: bool = True
 
     @property
     def label(self) -> str:
@@ -79,14 +84,20 @@ def result_of(results: Results) -> Result:
     """Return the runs of *results*.
 
     Raises:
-        BadInput: a result is damaged: it has no times of threads or no utilisation of resources.
+        BadInput: a result is damaged: it has no times of threads or no utilisation of resources.  Or nothing
+            was written back in any run.
     """
     places: Sequence[object] = results.directories or [results.title] * len(results.outcomes)
     for outcome, place in zip(results.outcomes, places, strict=True):
         if not (outcome.uses and any(ns for life in outcome.lives.values() for ns in life.values())):
             what = "is a damaged result: it has no times of threads; delete it and run the command again"
             raise bad(str(place), what)
-    runs = [run_of(outcome) for outcome in results.outcomes if outcome.replication == 0]
+    first = [outcome for outcome in results.outcomes if outcome.replication == 0]
+    runs = [run_of(outcome) for outcome in first]
+    if runs and not any(run.written_back for run in runs):
+        raise bad(
+            str(results.directories[0].parents[1]) if results.directories else "", why_nothing(first[0])
+        )
     return Result(results.title, results.axes, runs)
 
 
@@ -95,7 +106,7 @@ def run_of(of: Outcome) -> Run:
     length_ns = max(sum(life.values()) for life in of.lives.values())
     return Run(
         of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
-        of.flushed_files, of.flushed_bytes, of.on_disk_time,
+        of.flushed_files, of.flushed_bytes, of.on_disk_time, not nothing_written_back(of, until_end=True),
     )  # fmt: skip
 
 
@@ -129,7 +140,7 @@ def document(result: Result) -> dict[str, object]:
                 "length_ns": run.length_ns,
                 "wall_time": run.wall_time,
                 "on_disk_time": run.on_disk_time,
-                "held_back_by": None if (held := bottleneck(run.uses)) is None else held.name,
+                "held_back_by": _held_back_by(run),
                 "uses": {of.name: of.share for of in most_used(run.uses)},
                 "point": run.point,
                 "threads": {
@@ -141,8 +152,15 @@ def document(result: Result) -> dict[str, object]:
     }
 
 
+def _held_back_by(run: Run) -> str | None:
+    held = bottleneck(run.uses) if run.written_back else None
+    return None if held is None else held.name
+
+
 def verdict(run: Run, others: int = _NEXT) -> str:
     """Return a line with the bottleneck of *run* and the next *others* resources."""
+    if not run.written_back:
+        return f"{run.label}: {run.length_ns / S:.2f} s, held back by nothing known: {UNWRITTEN}"
     first, *then = most_used(run.uses)
     held = "held back by" if bottleneck(run.uses) else f"held back by {NOTHING}; most used was"
     text = (
@@ -181,6 +199,8 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
         of_best = "-" if isnan(share(rate, best)) else f"{100 * share(rate, best):.1f}"
         on_disk = "-" if run.on_disk_time is None else f"{run.on_disk_time:.2f}"
         used, achieved = f"{100 * most:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
+        if not run.written_back:
+            name, used = UNWRITTEN, "-"
         rows.append((run.place, name, used, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
     header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
     return table(header, rows, left=2)

@@ -34,6 +34,7 @@ from wbsim.experiments.running.jobs import MOST_RUNS, Job
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.experiments.why.refusals import Refusal, Refused, Values, refusals_of
+from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Given, Number, Origin
 
@@ -236,8 +237,14 @@ class _Study:
         return []
 
     def value(self) -> float:
-        """Return the figure with all guesses at their usual values."""
+        """Return the figure with all guesses at their usual values.
+
+        Raises:
+            BadInput: nothing was written back until the time of the figure.
+        """
         (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
+        if nothing_written_back(outcome, until_end=self._figure.until_end):
+            raise bad(f"sensitivity of {self._case.label}", why_nothing(outcome))
         self.asked += 1
         return self._figure.whole(outcome)
 
