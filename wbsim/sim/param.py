@@ -57,6 +57,10 @@ class Stated(Given):
     """A value with a range that a user wrote; the range is read and checked like the value."""
 
 
+class Followed(Given):
+    """A value that another key decides, because the user gave none; it changes with that key."""
+
+
 class ByHand(int):
     """A number without a unit that a user wrote; it is refused where a quantity is needed."""
 
@@ -64,6 +68,11 @@ class ByHand(int):
 def specified(value: Any, source: str) -> Given:
     """Return a value from kernel source, a standard, a datasheet or the user's configuration."""
     return Given(value, Origin.SPECIFIED, source)
+
+
+def followed(value: Any, source: str) -> Given:
+    """Return a value that another key decides, by the rule in *source*."""
+    return Followed(value, Origin.SPECIFIED, source)
 
 
 def measured(value: Any, source: str) -> Given:
@@ -324,6 +333,8 @@ def _inputs(value: Any, given: Given | None) -> Any:
         return [_inputs(item, None) for item in value]
     if isinstance(value, Named):
         return {name: _inputs(item, None) for name, item in value.items()}
+    if isinstance(given, Followed):
+        return replace(given, value=value)
     if given is not None:
         return Given(value, given.origin, given.source, given.low, given.high, given.targets)
     return value

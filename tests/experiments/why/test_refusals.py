@@ -89,12 +89,8 @@ workload.command = "fs_mark -S0 -n 20 -s 4096 -L 2 -d a -d b"
 
 
 def test_a_sensitivity_lists_what_the_model_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks that are no multiple of a page are refused before a run, and other runs fail later.
-
-    The counts of the reasons add up.
-    """
+    """Some runs fail after they began; the counts of the reasons add up."""
     (case,) = parse(RAID, "x.toml").cases
-    (path,) = (of.path for of in guesses_of(case.scenario) if of.path.endswith("device.chunk"))
     (cv,) = (of for of in guesses_of(case.scenario) if of.path.endswith("processors.cv"))
 
     def of(job: Job) -> Any:
@@ -103,18 +99,11 @@ def test_a_sensitivity_lists_what_the_model_refuses(monkeypatch: pytest.MonkeyPa
 
     simulate_by(monkeypatch, of)
     found = sensitivity(case, "wall_time", How(), trajectories=3, most=2, sobol=0)
-    reasons = {reason.causes: reason for reason in found.refusals}
-    assert set(reasons) == {(path,), (cv.path,)}
-    assert found.refused == sum(len(reason.points) for reason in found.refusals)
+    (reason,) = found.refusals
+    assert reason.causes == (cv.path,)
+    assert found.refused == len(reason.points) > 0
     lines = found.text().splitlines()
-    after = lines[lines.index("refused runs, by reason:") + 1 :]
-    assert len(after) == 2
-    (chunk,) = (line for line in after if path in line)
-    assert "use a multiple of 4096; with " + path in chunk
-    (late,) = (line for line in after if cv.path in line)
+    (late,) = lines[lines.index("refused runs, by reason:") + 1 :]
     assert f"a law of the model is broken: cv {cv.high} breaks it; with {cv.path} = {cv.high:g}" in late
-    document = json.loads(json.dumps(found.document()))
-    assert sum(len(of["points"]) for of in document["refusals"]) == found.refused
-    points = next(of["points"] for of in document["refusals"] if of["causes"] == [path])
-    assert points
-    assert all(point[path] % 4096 for point in points)
+    (told,) = json.loads(json.dumps(found.document()))["refusals"]
+    assert len(told["points"]) == found.refused

@@ -240,8 +240,11 @@ def test_refused_runs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         sensitivity(case(), "wall_time", How(), trajectories=2, most=2, sobol=0)
 
 
-def test_only_refused_numbers_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scenario that refuses its numbers is not run, and the other results keep their places."""
+def test_refused_draw_moves_to_the_nearest_allowed_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that two keys share holds for every run, and the effect counts the distance that was moved.
+
+    The range of WAKE is 2 000 to 20 000 ns; with this rule, only values up to 10 000 ns are allowed.
+    """
     real = sensitivity_module.with_numbers
 
     def refuses(scenario: Any, values: Any) -> Any:
@@ -250,11 +253,81 @@ def test_only_refused_numbers_are_left_out(monkeypatch: pytest.MonkeyPatch) -> N
         return real(scenario, values)
 
     monkeypatch.setattr(sensitivity_module, "with_numbers", refuses)
-    simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=1 + share(job, CV)))
+    jobs = simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=1 + share(job, WAKE)))
     found = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0)
-    assert found.refused > 0
-    assert found.effects[0].guess.path == CV
-    assert all(of.mu_star == 0 for of in found.effects if of.guess.path not in (CV, WAKE))
+    assert found.refused == 0
+    wakes = {number.value for job in jobs for number in job.case.scenario.numbers() if number.path == WAKE}
+    assert 9_990 < max(wakes) <= 10_000
+    assert found.effects[0].guess.path == WAKE
+    assert found.effects[0].mu_star == pytest.approx(1, rel=1e-3)
+
+
+DRAWN = """\
+title = "Numbers with rules"
+[scenario]
+machine.like = "%s"
+%s
+kernel.like = "5.15"
+filesystem.like = "%s"
+workload.command = "fs_mark -S0 -n 20 -s 4096 -L 2 -d a -d b"
+"""
+
+
+@pytest.mark.parametrize(
+    ("machine", "more", "filesystem"),
+    [
+        ("p13-vm", "", "p13-xfs"),
+        ("server-2018", 'machine.device.like = "sata-disk"', "ext4"),
+        ("server-2018", 'machine.device.like = "sata-disk"', "xfs"),
+        ("n10-vm", "", "xfs"),
+    ],
+)
+def test_no_draw_is_refused_by_the_configuration(
+    monkeypatch: pytest.MonkeyPatch, machine: str, more: str, filesystem: str
+) -> None:
+    """Chunks are whole pages, and a filesystem without a size is made again on a disk of another size."""
+    (only,) = parse(DRAWN % (machine, more, filesystem), "x.toml").cases
+    jobs = simulate_by(monkeypatch, lambda _: RUN)
+    found = sensitivity(only, "wall_time", How(), trajectories=3, most=2, sobol=0)
+    assert found.refused == 0
+    for guess in guesses_of(only.scenario):
+        drawn = {n.value for job in jobs for n in job.case.scenario.numbers() if n.path == guess.path}
+        assert len(drawn) > 1, f"{guess.path} moves"
+        assert all(guess.low <= value <= guess.high for value in drawn)
+
+
+@pytest.mark.parametrize("filesystem", ["ext4", "xfs"])
+def test_filesystem_without_size_follows_its_disk(filesystem: str) -> None:
+    """The varied disk gets the filesystem that a configuration with such a disk gets, key by key."""
+    sata = 'machine.device.like = "sata-disk"'
+    (given,) = parse(DRAWN % ("server-2018", sata, filesystem), "x.toml").cases
+    (path,) = (guess.path for guess in guesses_of(given.scenario) if guess.path.endswith("device.size"))
+    for size in ("500 GB", "2 TB"):
+        more = f'{sata}\nmachine.device.size = "{size}"'
+        (wanted,) = parse(DRAWN % ("server-2018", more, filesystem), "x.toml").cases
+        number = next(n.value for n in wanted.scenario.numbers() if n.path == path)
+        varied = with_numbers(given.scenario, {path: number})
+        assert varied.mounts.keys() == wanted.scenario.mounts.keys()
+        for name, mount in wanted.scenario.mounts.items():
+            assert varied.mounts[name].model_dump() == mount.model_dump()
+
+
+def test_filesystem_with_a_size_keeps_it() -> None:
+    """The user's size stays on a larger disk, and keys that the user wrote stay on any disk."""
+    sata = 'machine.device.like = "sata-disk"'
+    for key, value in (("size", 300 << 30), ("agcount", 7)):
+        more = f"{sata}\nfilesystem.{key} = {value if key == 'agcount' else repr(f'{value} B')}"
+        (given,) = parse(DRAWN % ("server-2018", more, "xfs"), "x.toml").cases
+        (path,) = (guess.path for guess in guesses_of(given.scenario) if guess.path.endswith("device.size"))
+        (mount,) = with_numbers(given.scenario, {path: 2_000 * 10**9}).mounts.values()
+        assert getattr(mount.filesystem, key) == value
+
+
+def test_multiples_stay_within_the_range() -> None:
+    """A step of 4 096 between 5 000 and 13 000 leaves 8 192 and 12 288; without a multiple nothing moves."""
+    guess = Guess("a", 8_192, 5_000, 13_000, step=4_096)
+    assert [guess.at(share) for share in (0.0, 0.5, 1.0)] == [8_192, 8_192, 12_288]
+    assert Guess("a", 5_500, 5_000, 6_000, step=4_096).at(1.0) == 5_500
 
 
 def test_sensitivity_command_prints_a_table_and_draws_a_picture(

@@ -14,8 +14,9 @@ from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.devices.spec import AnyDevice, DeviceSpec, DiskSpec, Raid0Spec
 from wbsim.models.filesystems.spec import FilesystemSpec
-from wbsim.models.release import Release
-from wbsim.sim.param import Bytes, Spec
+from wbsim.models.release import Release, release_of
+from wbsim.models.scenario import Scenario
+from wbsim.sim.param import Bytes, Followed, Inputs, Spec, bare
 from wbsim.sim.units import GIB
 
 MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}
@@ -61,6 +62,33 @@ def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table
         likes.problems.wrong(given, "size", str(error))
         return None
     return likes.based_on(given, Bases(BASES.folder, {**BASES.parts, like: made}))
+
+
+def made_again(scenario: Scenario, inputs: Inputs) -> None:
+    """Make the filesystems whose size follows their disk again, in *inputs*.
+
+    *inputs* are those of *scenario* with other numbers.  Values that differ from those of mkfs stay, because
+    the configuration gives them.
+    """
+    machine, release = inputs["machine"], release_of(scenario.kernel.name)
+    for name, mount in scenario.mounts.items():
+        filesystem = mount.filesystem
+        if not isinstance(filesystem.given("size"), Followed):
+            continue
+        make = MADE[filesystem.kind]
+        device = _device(machine["disks"][mount.disk])
+        if device is None or device.capacity is None:
+            continue
+        was = scenario.machine.disks[mount.disk].device
+        before = make(_target(was.capacity or 0, was, scenario.machine.processors.count), release)
+        count = bare(machine["processors"]["count"])
+        try:
+            made = make(_target(device.capacity, device, count), release)
+        except ValueError:  # too small for mkfs, so the size of the old filesystem is refused
+            continue
+        usual, given, entries = before.model_dump(), filesystem.model_dump(), made.inputs()
+        table = inputs["mounts"][name]["filesystem"]
+        table.update({key: of for key, of in entries.items() if given[key] == usual[key]})
 
 
 def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:

@@ -43,24 +43,24 @@ def _takes(annotation: Any, marks: Sequence[object], unit: str) -> str:
 
 def _number(annotation: object, marks: Sequence[object], unit: str) -> str:
     """Return the kind of the number, and the range that *marks* allow."""
-    least, above, most = _bounds(marks, "ge"), _bounds(marks, "gt"), _bounds(marks, "le")
+    least, above, most = bounds(marks, "ge"), bounds(marks, "gt"), bounds(marks, "le")
     words = [KINDS.get(unit, _WORDS[annotation])]
     if above and max(above) >= max(least, default=0):
         words.append(f"more than {amount(max(above), unit)}")
     elif least:
         low, high = amount(max(least), unit), min(most, default=MOST_OF[unit])
         words.append(f"{low} or more" if high == MOST_OF[unit] else f"{low} to {amount(high, unit)}")
-    words += [f"multiple of {amount(step, unit)}" for step in _bounds(marks, "multiple_of")]
+    words += [f"multiple of {amount(step, unit)}" for step in bounds(marks, "multiple_of")]
     return ", ".join(words)
 
 
-def _bounds(marks: Iterable[Any], name: str) -> list[Any]:
+def bounds(marks: Iterable[Any], name: str) -> list[Any]:
     """Return the bounds of the kind *name* in *marks*, such as ``ge``; a `FieldInfo` holds marks itself."""
     return [
         bound
         for mark in marks
         for bound in (
-            _bounds(mark.metadata, name) if isinstance(mark, FieldInfo) else [getattr(mark, name, None)]
+            bounds(mark.metadata, name) if isinstance(mark, FieldInfo) else [getattr(mark, name, None)]
         )
         if bound is not None
     ]

@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case
+from wbsim.experiments.config.filesystems import made_again
 from wbsim.experiments.config.problems import bad, messages_of
+from wbsim.experiments.config.values import bounds
 from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import MOST_RUNS, Job
@@ -36,21 +38,27 @@ from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.experiments.why.refusals import Refusal, Refused, Values, refusals_of
 from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.scenario import Scenario
-from wbsim.sim.param import Given, Number, Origin
+from wbsim.sim.param import Given, Inputs, Number, Origin, Spec
 
 WIDE: Final = 30
 LEVELS: Final = 4
 TORNADO: Final = 10
+_HALVINGS: Final = 12
+"""The steps of the search for the allowed value next to a refused draw; within 0.03 % of the range."""
 
 
 class Guess(NamedTuple):
-    """An assumed number and the ends of its range, in *unit*: ns, B or B/s, or another unit of a spec."""
+    """An assumed number and the ends of its range, in *unit*: ns, B or B/s, or another unit of a spec.
+
+    The number is a multiple of *step*, if that is not 0.
+    """
 
     path: str
     value: float
     low: float
     high: float
     unit: str = "1"
+    step: int = 0
 
     @property
     def logarithmic(self) -> bool:
@@ -58,12 +66,29 @@ class Guess(NamedTuple):
         return self.low > 0 and self.high > WIDE * self.low
 
     def at(self, share: float) -> float | int:
-        """Return the value at *share* of the range (0 to 1)."""
+        """Return the value at *share* of the range (0 to 1), which obeys the rule of the key.
+
+        >>> Guess("chunk", 524288, 65536, 524288, step=4096).at(1 / 3) % 4096
+        0
+        """
         if self.logarithmic:
             found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
         else:
             found = self.low + share * (self.high - self.low)
-        return round(found) if isinstance(self.value, int) else found
+        if not isinstance(self.value, int):
+            return found
+        if self.step:
+            least, most = -(-self.low // self.step), self.high // self.step
+            if least > most:
+                return self.value
+            return int(min(max(round(found / self.step), least), most)) * self.step
+        return round(found)
+
+    def share_of(self, value: float) -> float:
+        """Return the share of the range at which *value* lies; see `at`."""
+        if self.logarithmic:
+            return log(value / self.low) / log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
 
 
 class Effect(NamedTuple):
@@ -151,7 +176,10 @@ def _percent(part: float, whole: float) -> str:
 def guesses_of(scenario: Scenario) -> list[Guess]:
     """Return the assumed numbers of *scenario* that have a range."""
     return [
-        Guess(number.path, number.value, number.given.low, number.given.high, number.unit)
+        Guess(
+            number.path, number.value, number.given.low, number.given.high, number.unit,
+            _step_of(scenario, number.path),
+        )  # fmt: skip
         for number in scenario.numbers()
         if number.given is not None and _is_guess(number, number.given)
     ]
@@ -163,21 +191,48 @@ def _is_guess(number: Number, given: Given) -> bool:
     return given.origin is Origin.ASSUMED and plain and given.low < given.high
 
 
+def _parts_of(path: str) -> list[str]:
+    return path.replace("[", ".").replace("]", "").split(".")
+
+
+def _step_of(scenario: Scenario, path: str) -> int:
+    """Return the number of which the value at *path* must be a multiple; 0 without such a rule."""
+    *parts, last = _parts_of(path)
+    spec: Any = scenario
+    for part in parts:
+        if isinstance(spec, Spec):
+            spec = getattr(spec, part)
+        else:
+            spec = spec[int(part)] if isinstance(spec, tuple) else spec[part]
+    if not isinstance(spec, Spec):  # a number in a list
+        return 0
+    return max(bounds([type(spec).model_fields[last]], "multiple_of"), default=0)
+
+
 def with_numbers(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
     """Return *scenario* with other *values*, by path; `Spec.numbers` defines the form of a path.
+
+    A filesystem whose size follows its disk is made again on the changed disk.
 
     Raises:
         ValidationError: the model refuses the values.
     """
     inputs = scenario.inputs()
+    _put(inputs, values)
+    if any(path.startswith("machine.") for path in values):
+        made_again(scenario, inputs)
+        _put(inputs, values)
+    return Scenario.model_validate(inputs)
+
+
+def _put(inputs: Inputs, values: Mapping[str, object]) -> None:
     for path, value in values.items():
-        *parts, last = path.replace("[", ".").replace("]", "").split(".")
+        *parts, last = _parts_of(path)
         at: Any = inputs
         for part in parts:
             at = at[int(part)] if isinstance(at, list) else at[part]
         given = at[last]
         at[last] = replace(given, value=value) if isinstance(given, Given) else value
-    return Scenario.model_validate(inputs)
 
 
 _KINDS: Final = {
@@ -198,30 +253,59 @@ class _Study:
         self.asked = 0
         self.refused: list[Refused] = []
         self._ended: list[Values] = []
+        self.drawn: list[Values] = []
 
     def figures(self, shares: NDArray[np.float64], of: Sequence[Guess]) -> NDArray[np.float64]:
         """Return the figure at each row of *shares*, of the guesses *of*; nan for a refused or failed run."""
-        jobs: list[tuple[Values, Job | None]] = []
+        jobs: list[tuple[Values, Job]] = []
         for row in shares.tolist():
-            values: Values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
-            try:
-                scenario = with_numbers(self._case.scenario, values)
-            except ValidationError as error:
-                self.refused.append(Refused(values, tuple(messages_of(error, Scenario)), early=True))
-                jobs.append((values, None))
-                continue
+            drawn: Values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
+            values, scenario = self._allowed(drawn, of)
             jobs.append((values, Job(replace(self._case, scenario=scenario), self._how.seed)))
-        results = iter(self._runs.run([job for _, job in jobs if job is not None]).results)
+        self.drawn = [values for values, _ in jobs]
+        results = self._runs.run([job for _, job in jobs]).results
         found = []
-        for values, job in jobs:
-            result = next(results) if job is not None else None
+        for (values, _), result in zip(jobs, results, strict=True):
             if isinstance(result, Outcome):
                 self._ended.append(values)
-            elif result is not None:
+            else:
                 self.refused.append(Refused(values, (_KINDS[result.kind] + result.message,), early=False))
             found.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
         self.asked += len(jobs)
         return np.array(found)
+
+    def _allowed(self, drawn: Values, of: Sequence[Guess]) -> tuple[Values, Scenario]:
+        """Return *drawn* with the values that the configuration allows, and the scenario with them.
+
+        A rule between several keys may refuse a draw.  Then one number after another goes back to its usual
+        value until the rest is allowed.  The last of them is moved out again, as far as the rule allows.
+        """
+        values, number = dict(drawn), 0
+        if (scenario := self._scenario(values)) is not None:
+            return values, scenario
+        lifts = (guess for guess in of if self._scenario({**drawn, guess.path: guess.value}) is not None)
+        lift = next(lifts, None)
+        back = list(of) if lift is None else [lift]
+        while scenario is None:
+            guess = back[number]
+            values[guess.path], number = guess.value, number + 1
+            scenario = self._scenario(values)
+        near, far = guess.share_of(guess.value), guess.share_of(drawn[guess.path])
+        for _ in range(_HALVINGS):
+            middle = (near + far) / 2
+            moved = {**values, guess.path: guess.at(middle)}
+            if (allowed := self._scenario(moved)) is not None:
+                near, values, scenario = middle, moved, allowed
+            else:
+                far = middle
+        return values, scenario
+
+    def _scenario(self, values: Values) -> Scenario | None:
+        """Return the scenario with other *values*; None if the model refuses them."""
+        try:
+            return with_numbers(self._case.scenario, values)
+        except ValidationError:
+            return None
 
     def refusals(self) -> list[Refusal]:
         """Return the reasons of the runs refused so far, with their causes."""
@@ -313,9 +397,11 @@ def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[
     figures = study.figures(shares, guesses)
     found: list[list[float]] = [[] for _ in guesses]
     for place in range(len(shares) - 1):
-        (moved,) = np.nonzero(shares[place + 1] - shares[place])
-        if len(moved) == 1:
-            step = shares[place + 1][moved[0]] - shares[place][moved[0]]
+        before, after = study.drawn[place], study.drawn[place + 1]
+        moved = [number for number, of in enumerate(guesses) if before[of.path] != after[of.path]]
+        if len(moved) == 1:  # a rule between keys may have moved another number, too
+            guess = guesses[moved[0]]
+            step = guess.share_of(after[guess.path]) - guess.share_of(before[guess.path])
             effect = float((figures[place + 1] - figures[place]) / step)
             found[moved[0]] += [effect] if effect == effect else []
     if not any(found):

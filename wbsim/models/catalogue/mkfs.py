@@ -15,7 +15,7 @@ from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, INODES_PER_BLOC
 from wbsim.models.filesystems.ext4.spec import Ext4Spec
 from wbsim.models.filesystems.xfs.spec import XfsSpec
 from wbsim.models.release import Release
-from wbsim.sim.param import assumed, specified
+from wbsim.sim.param import assumed, followed, specified
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
 _XFSPROGS: Final = "mkfs.xfs of xfsprogs 6.1"
@@ -145,7 +145,7 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
         {
             **XFS_METADATA,
             "kind": specified("xfs", _XFSPROGS),
-            "size": specified(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
+            "size": followed(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
             "agcount": specified(of.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
             "rmapbt": specified(release >= (6, 5, 0), "mkfs.xfs: rmapbt=1 is the default from 6.5 on [R]"),
             "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
@@ -234,7 +234,7 @@ def made_ext4(target: Target, release: Release) -> Ext4Spec:
     return Ext4Spec.model_validate(
         {
             "kind": specified("ext4", _E2FSPROGS),
-            "size": specified(of.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the size of the device"),
+            "size": followed(of.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the size of the device"),
             "flex_groups": specified(16, f"{_E2FSPROGS}: flex_bg_size"),
             "descriptors": specified(of.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
             "inodes_per_group": specified(of.group_inodes, f"{_E2FSPROGS}: inode_ratio of mke2fs.conf"),
