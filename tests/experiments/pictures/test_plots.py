@@ -436,3 +436,30 @@ def test_unreadable_result_is_one_error(tmp_path: Path) -> None:
 def test_name_of_a_picture_contains_no_path(name: str, file: str) -> None:
     """Unusual letters of the swept key become underscores, and a long name is cut off."""
     assert _as_file(name) == file
+
+
+def test_second_picture_of_a_name_gets_a_number(tmp_path: Path) -> None:
+    """An equal picture keeps its name.  The suffix of a named file decides its format."""
+    swept(tmp_path)
+    out = tmp_path / "out"
+
+    def pictures(out: Path, wanted: Wanted, file: Path | None = None) -> list[str]:
+        return [line for line in plot_directory(out, wanted, file) if not line.startswith("knee")]
+
+    (first,) = pictures(out, Wanted(y=("wall_time",)))
+    before = Path(first).read_bytes()
+    assert pictures(out, Wanted(y=("wall_time",))) == [first]
+    (second,) = pictures(out, Wanted(y=("write_iops",)))
+    stem = Path(first).stem
+    assert second == f"{out / stem}-2.png, next to another picture {stem}.png"
+    assert Path(first).read_bytes() == before
+    assert pictures(out, Wanted(y=("write_iops",))) == [second], "the same picture takes no third name"
+    for suffix, begins in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        file = tmp_path / f"mine.{suffix}"
+        assert pictures(out, Wanted(y=("wall_time",)), file) == [str(file)]
+        written = file.read_bytes()
+        assert written.startswith(begins)
+        assert pictures(out, Wanted(y=("wall_time",)), file) == [str(file)]
+        assert file.read_bytes() == written
+    with pytest.raises(BadInput, match=r"mine.gif: is no picture; give a name .* .png, .svg, .pdf"):
+        pictures(out, Wanted(), tmp_path / "mine.gif")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from wbsim.experiments.commands.options import directory
+
 HELP = "draw the results that a command wrote with --out"
 
 
@@ -22,6 +24,10 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--by", action="append", default=[], metavar="KEY",
         help="draw a line for each value of KEY; with several --by, for each combination; default: variant",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", dest="file", type=directory, metavar="FILE",
+        help="write the picture to FILE, which ends with .png, .svg or .pdf; default: a name in DIR",
     )  # fmt: skip
     parser.add_argument("--heat", metavar="KEY", help="draw a map of one figure over --x and KEY")
     parser.add_argument(
@@ -42,6 +48,6 @@ def execute(arguments: Namespace) -> int:
         arguments.heat,
         where_of(arguments.where),
     )
-    for line in plot_directory(arguments.directory, wanted):
+    for line in plot_directory(arguments.directory, wanted, arguments.file):
         print(line)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from wbsim.experiments.config.values import amount
 from wbsim.experiments.statistics.figures import FIGURES
@@ -124,4 +124,20 @@ def are_numbers(values: Iterable[object]) -> bool:
 
 def save_png(figure: Figure, path: Path) -> None:
     """Write *figure* as PNG to *path*, also if the name has another suffix."""
-    figure.savefig(path, format="png", dpi=144)
+    save_as("png", figure, path)
+
+
+FORMATS: Final = ("png", "svg", "pdf")
+_UNDATED: Final[dict[str, dict[str, None]]] = {
+    "png": {},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+
+
+def save_as(kind: str, figure: Figure, path: Path | BinaryIO) -> None:
+    """Write *figure* in the format *kind* of `FORMATS` to *path*; equal figures give equal bytes."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "wbsim"}):
+        figure.savefig(path, format=kind, dpi=144, metadata=_UNDATED[kind])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
@@ -14,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from wbsim.experiments.config.problems import bad, unknown_key
 from wbsim.experiments.pictures.axes import (
     COLOURS,
+    FORMATS,
     MARKERS,
     TITLE_WIDTH,
     are_numbers,
     figure_label,
     grid_of,
     legend_below,
-    save_png,
+    save_as,
     scale_to,
     short,
     ticks_at,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_MOST: Final = 1_000
+"""The number from which on a picture replaces another one of its name."""
 _OF_REQUESTS: Final = ("write_iops", "file_rate", "request_size")
 _OF_LAYOUT: Final = ("extents_per_file", "mean_extent", "file_bandwidth")
 _OF_OPERATIONS: Final = ("file_rate", "system_processors", "waiting_processors")
@@ -67,25 +71,45 @@ class Wanted(NamedTuple):
     where: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
-def plot_directory(directory: Path, wanted: Wanted = Wanted()) -> Iterator[str]:  # noqa: B008
+def plot_directory(
+    directory: Path,
+    wanted: Wanted = Wanted(),  # noqa: B008
+    file: Path | None = None,
+) -> Iterator[str]:
     """Draw the results in *directory*; yield the path of each picture, then a line for each knee.
+
+    The picture is written to *file*, or by its axes into *directory*, next to another picture of that name.
 
     Raises:
         BadInput: the directory has no result, a wanted name is unknown, or one picture cannot show all runs.
+            Or the suffix of *file* is none of a picture.
     """
+    if file is not None and file.suffix[1:] not in FORMATS:
+        raise bad(f"-o {file}", f"is no picture; give a name that ends with .{', .'.join(FORMATS)}")
     results = read_results(directory)
     frame = frame_of(results, wanted)
     if results.axes or any(wanted):
         name, figure, knees = _sweep_picture(results, frame, wanted)
-        yield _written(directory / name, figure)
+        yield _written(directory / name, figure, file)
         yield from knees
     if not results.axes and not any(wanted) and any(of.levels["time_ns"] for of in results.outcomes):
-        yield _written(directory / "time.png", over_time(results.title, results.outcomes))
+        yield _written(directory / "time.png", over_time(results.title, results.outcomes), file)
 
 
-def _written(path: Path, figure: Figure) -> str:
-    replace_whole(path, partial(save_png, figure))
-    return str(path)
+def _written(path: Path, figure: Figure, file: Path | None) -> str:
+    """Write *figure* to *file*, or to *path*, and return the line that says where it is.
+
+    If another picture is at *path*, the figure is written next to it, under a name with a number.
+    """
+    if file is not None:
+        replace_whole(file, partial(save_as, file.suffix[1:], figure))
+        return str(file)
+    picture = BytesIO()
+    save_as("png", figure, picture)
+    places = (path, *(path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(2, _MOST)))
+    free = next((of for of in places if not of.is_file() or of.read_bytes() == picture.getvalue()), path)
+    replace_whole(free, lambda to: to.write_bytes(picture.getvalue()))
+    return str(free) if free == path else f"{free}, next to another picture {path.name}"
 
 
 def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
