@@ -125,11 +125,11 @@ def test_reproduce_passes_its_options_on(
         return found
 
     monkeypatch.setattr(wbsim.experiments.published.reproduce, "reproduce", reproduce)
-    out = tmp_path / "out"
+    out, ways = tmp_path / "out", ("--quick", "--replications 1")
     options = ["--quick", "--replications", "3", "--seed", "7", "--out", str(out), "--jobs", "4"]
     assert main(["reproduce", "P13", "N10", *options, "--json"]) == 0
     assert asked == [
-        (["P13", "N10"], {"quick": True, "replications": 3, "how": How(7, out, 4, None, "long")})
+        (["P13", "N10"], {"quick": True, "replications": 3, "how": How(7, out, 4, None, "long", ways)})
     ]
     assert json.loads(capsys.readouterr().out) == {
         "rows": [], "constants": {"assumed": 3}, "cpu_s": 1.23, "peak_rss_mib": 5.7, "seed": 7,
@@ -137,7 +137,7 @@ def test_reproduce_passes_its_options_on(
     }  # fmt: skip
     asked.clear()
     assert main(["reproduce"]) == 0
-    assert asked == [([], {"quick": False, "replications": None, "how": How(progress="long")})]
+    assert asked == [([], {"quick": False, "replications": None, "how": How(progress="long", shorter=ways)})]
     assert "seed 7" in capsys.readouterr().out
 
 
@@ -254,7 +254,7 @@ def test_run_prints_how_to_plot_its_results(config: Path, capsys: pytest.Capture
     title, header, *_ = told.out.splitlines()
     assert title == "on the machine that was measured"
     assert header.split("  ")[0] == "variant"
-    mark = "fs_mark -S0 -n 20 -s 4096 -L 2 -d a"
+    mark, out = "fs_mark -S0 -n 20 -s 4096 -L 2 -d a", config.parent / "marked"
     assert main(["run", "--fs-mark", mark, "--out", str(out), "--seed", "5", "--json"]) == 0
     told = capsys.readouterr()
     assert told.err == f"wrote {out}; draw it with: wbsim plot {out}\n"

@@ -197,6 +197,9 @@ def test_parts_of_a_run_have_tables_if_there_are_several() -> None:
         "------------------  --------  ---  ------  ------------  ------  ----------\n"
         "vdb                    400.0   10  0.1024          10.0    50.0          12"
     )
+    unused = {"vda": written(0, 0, 0, 0.0), "vdb": written(0, 0, 0, 0.0)}
+    idle = replace(many, disks=unused, disks_at_end=unused, on_disk_time=40.0)
+    assert [text.split()[0] for text in parts_tables(idle)] == ["program", "mount"]
     none = {"mark": ProgramResult(0.0, 0.0, 0.0, 0, 0, 0), "dd": ProgramResult(0.0, 0.0, 0.0, 0, 0, 0)}
     assert parts_tables(replace(RUN, programs=none))[0].splitlines()[2].split()[-1] == "-"
 

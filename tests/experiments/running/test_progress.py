@@ -66,7 +66,7 @@ def test_a_single_run_is_not_counted(
 
 @pytest.mark.parametrize(
     ("share", "told"),
-    [(0.5, ""), (0.1, "wbsim: about 92 s left; for a shorter run use fewer files"), (0.0, "")],
+    [(0.5, ""), (0.1, "wbsim: about 92 s left; for a shorter run use --quick or fewer points\n"), (0.0, "")],
     ids=["soon over", "long", "not begun"],
 )
 def test_pipe_gets_one_message_if_runs_take_long(
@@ -78,7 +78,7 @@ def test_pipe_gets_one_message_if_runs_take_long(
     """
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    meter = Meter(1, "long")
+    meter = Meter(1, "long", ("--quick", "fewer points"))
     now[0] = 9.9
     meter.note(0, Progress("a", share, 3.0))
     assert capsys.readouterr().err == ""

@@ -20,7 +20,9 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.config.resolved_scenario import resolved
 from wbsim.experiments.running import store as store_module
+from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.running.plan import PLAN as PLAN_FILE
 from wbsim.experiments.running.plan import read_plan
 from wbsim.experiments.running.results import read_results, setting_of
 from wbsim.experiments.running.store import Names, Store, read_configuration, replace_whole
@@ -392,3 +394,24 @@ def test_a_damaged_configuration_of_a_run_is_one_error(text: str, tmp_path: Path
         (run / "config.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(BadInput, match=r"config\.json: is a damaged result"):
         read_configuration(run)
+
+
+def test_directory_of_another_experiment_is_refused(tmp_path: Path) -> None:
+    """Another title or other axes are another experiment; nothing of the first one changes.
+
+    The same command may continue, and a plan that is damaged or empty may be replaced.
+    """
+    how, place = How(directory=tmp_path), tmp_path / PLAN_FILE
+    place.write_text(json.dumps(PLAN))
+    for title, axes in (("Two", ("n",)), ("t", ()), ("t", ("n", "m"))):
+        with pytest.raises(BadInput) as refused:
+            Runs(how, title, axes)
+        assert str(refused.value) == (
+            f"--out {tmp_path}: has the results of another experiment (t over n); give another directory"
+        )
+    assert place.read_text() == json.dumps(PLAN)
+    Runs(how, "t", ("n",))
+    Runs(how, "Two", beside=True)
+    for replaced in ("{", json.dumps({**PLAN, "runs": []})):
+        place.write_text(replaced)
+        Runs(how, "Two")

@@ -134,7 +134,21 @@ def how_of(arguments: Namespace) -> How:
         raise bad("--jobs", "counts the runs on this machine; leave it out with --cluster")
     refuse_file(arguments.out)
     reporting: Reporting = "always" if sys.stderr.isatty() else "long"
-    return How(arguments.seed, arguments.out, arguments.jobs, arguments.cluster, reporting)
+    return How(
+        arguments.seed, arguments.out, arguments.jobs, arguments.cluster, reporting, shorter_ways(arguments)
+    )
+
+
+_SHORTER: Final = {
+    "config": "fewer files or bytes", "quick": "--quick", "replications": "--replications 1",
+    "lhs": "fewer points", "trajectories": "--trajectories 2", "sobol": "--sobol 0",
+}  # fmt: skip
+"""The ways to a shorter run, by the name of the argument that a command needs for it."""
+
+
+def shorter_ways(arguments: Namespace) -> tuple[str, ...]:
+    """Return the ways to a shorter run that the command of *arguments* offers."""
+    return tuple(way for name, way in _SHORTER.items() if hasattr(arguments, name))
 
 
 def print_json(document: object) -> None:

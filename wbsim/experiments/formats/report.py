@@ -211,9 +211,11 @@ def parts_tables(outcome: Outcome) -> list[str]:
         ]
         tables.append(table(("program", "wall s", "sys s", "user s", "files", "file MB/s"), rows))
     if len(outcome.disks) > 1:
-        tables.append(_disk_table("disk", outcome.disks, outcome.wall_time))
-        if (on_disk_s := outcome.on_disk_time) is not None:
-            tables.append(_disk_table("disk until on disk", outcome.disks_at_end, on_disk_s, counted=True))
+        disks, at_end, on_disk_s = outcome.disks, outcome.disks_at_end, outcome.on_disk_time
+        if _any_used(disks):
+            tables.append(_disk_table("disk", disks, outcome.wall_time))
+        if on_disk_s is not None and _any_used(at_end):
+            tables.append(_disk_table("disk until on disk", at_end, on_disk_s, counted=True))
     if len(outcome.mounts) > 1:
         rows = [
             (
@@ -226,6 +228,10 @@ def parts_tables(outcome: Outcome) -> list[str]:
         ]
         tables.append(table(("mount", "log MB", "extents/file", "extent KiB"), rows))
     return tables
+
+
+def _any_used(disks: Mapping[str, DiskResult]) -> bool:
+    return any(disk.ios or disk.reads for disk in disks.values())
 
 
 def _disk_table(title: str, disks: Mapping[str, DiskResult], seconds: float, counted: bool = False) -> str:

@@ -29,7 +29,10 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     if not len(seconds):
-        message = f"{outcome.variant} ended before the first sample of its levels; make more or larger files"
+        took_ms = outcome.wall_time * 1e3
+        message = (
+            f"{outcome.variant} took {took_ms:.3g} ms, and the first sample is at 10 ms; give it more work"
+        )
         raise bad("timeline", message)
     took_s = seconds[-1]
     if every_s is None:

@@ -93,7 +93,7 @@ class Fit:
 
 def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
     """Fit the constants, and pass a line about each round to *report*."""
-    runs = Runs(how, f"calibration with {of.config.name}")
+    runs = Runs(how, f"calibration with {of.config.name}", beside=True)
     values = {name: constant.start for name, constant in of.constants.items()}
     for number in range(1, MAX_ROUNDS + 1):
         values = {name: of.constants[name].rounded(value) for name, value in values.items()}

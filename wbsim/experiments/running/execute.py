@@ -12,7 +12,7 @@ from wbsim.experiments.config.problems import BadInput, Problem
 from wbsim.experiments.running.jobs import Executor, Failure, Job, OnJobProgress
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Meter, Reporting
-from wbsim.experiments.running.store import Names, Store
+from wbsim.experiments.running.store import Names, Store, refuse_other_experiment
 from wbsim.experiments.running.workers import Workers
 from wbsim.sim.invariants import LawBroken
 
@@ -25,6 +25,7 @@ class How(NamedTuple):
     * ``processes``: the number of worker processes; None: one for each processor.
     * ``cluster``: the address of a dask scheduler, which takes the place of the worker processes.
     * ``progress``: what is printed on stderr while jobs run (`progress.Reporting`).
+    * ``shorter``: the ways to a shorter run that the command offers.
     """
 
     seed: int = 1
@@ -32,6 +33,7 @@ class How(NamedTuple):
     processes: int | None = None
     cluster: str | None = None
     progress: Reporting = "nothing"
+    shorter: tuple[str, ...] = ()
 
 
 class Ran(NamedTuple):
@@ -76,17 +78,20 @@ class Ran(NamedTuple):
 class Runs:
     """The runs of one command, which may ask for jobs in several steps.
 
-    A job runs once, and only if the directory lacks its result.
+    A job runs once, and only if the directory lacks its result.  *beside*: the directory may have the results
+    of another experiment, because the command has several.
 
     Raises:
-        BadInput: the directory cannot be written.
+        BadInput: the directory cannot be written, or has the results of another experiment.
     """
 
-    def __init__(self, how: How, title: str = "", axes: Sequence[str] = ()) -> None:
+    def __init__(self, how: How, title: str = "", axes: Sequence[str] = (), *, beside: bool = False) -> None:
         self._how = how
         self._title = title
         self._axes = tuple(axes)
         self._names = Names()
+        if how.directory is not None and not beside:
+            refuse_other_experiment(how.directory, title, self._axes)
         self._store = Store(how.directory, self._names) if how.directory is not None else None
         self._known: dict[str, Outcome | Failure] = {}
         self._asked: dict[str, Job] = {}
@@ -117,7 +122,11 @@ class Runs:
 
     def _execute(self, missing: Mapping[str, Job]) -> None:
         names, wanted = list(missing), list(missing.values())
-        meter = Meter(len(wanted), self._how.progress) if self._how.progress != "nothing" else None
+        meter = (
+            Meter(len(wanted), self._how.progress, self._how.shorter)
+            if self._how.progress != "nothing"
+            else None
+        )
         on_progress: OnJobProgress | None = meter.note if meter is not None else None
         with closing(self._executor().run(wanted, on_progress)) as ended:
             try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 _EVERY_S: Final = 0.2
@@ -15,7 +16,6 @@ _LONG_S: Final = 60
 _SURE_S: Final = 10
 Reporting = Literal["nothing", "long", "always"]
 """``always``: a line that is rewritten; ``long``: once, after ten seconds, if more than a minute is left."""
-SHORTER: Final = "for a shorter run use fewer files or bytes, --quick, --replications 1 or fewer points"
 
 
 class Progress(NamedTuple):
@@ -27,10 +27,14 @@ class Progress(NamedTuple):
 
 
 class Meter:
-    """Prints the progress of several runs as one line, with an estimate of the time left."""
+    """Prints the progress of several runs as one line, with an estimate of the time left.
 
-    def __init__(self, runs: int, reporting: Reporting) -> None:
+    *shorter* has what a user can do for a shorter run, such as ``--quick``.
+    """
+
+    def __init__(self, runs: int, reporting: Reporting, shorter: Sequence[str] = ()) -> None:
         self._runs = runs
+        self._shorter = f"; for a shorter run use {' or '.join(shorter)}" if shorter else ""
         self._reporting = reporting
         self._ended = 0
         self._started = self._shown = time.monotonic()
@@ -67,7 +71,7 @@ class Meter:
         if not self._reported and now >= self._started + _SURE_S:
             self._reported = True
             if left_s > _LONG_S:
-                print(f"wbsim: about {span(left_s)} left; {SHORTER}", file=sys.stderr, flush=True)
+                print(f"wbsim: about {span(left_s)} left{self._shorter}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Erase the line."""

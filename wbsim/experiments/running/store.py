@@ -34,11 +34,11 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.problems import BadInput, bad
 from wbsim.experiments.config.resolved_scenario import canonical, resolved
 from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.running.outcome import Outcome, Sample, level_names
-from wbsim.experiments.running.plan import FAILED, PLAN, RUNS
+from wbsim.experiments.running.plan import FAILED, PLAN, RUNS, read_plan
 from wbsim.experiments.running.version import model_version
 from wbsim.models.scenario import Scenario
 from wbsim.sim import COMPILED
@@ -104,6 +104,24 @@ def refuse_file(out: Path | None, asked_by: str = "--out") -> None:
         raise bad(f"{asked_by} {str(out)[:_MOST_SHOWN]!r}", f"{why}; give a directory") from None
     if not nearest.is_dir():
         raise bad(f"{asked_by} {out}", f"{nearest} is a file; give a directory")
+
+
+def refuse_other_experiment(directory: Path, title: str, axes: Sequence[str]) -> None:
+    """Refuse *directory* if its plan has another title or other axes, because a new plan would replace it.
+
+    A directory without a plan, with an empty or with a damaged one, may be used.
+
+    Raises:
+        BadInput: the directory has the results of another experiment.
+    """
+    try:
+        plan = read_plan(directory)
+    except BadInput:
+        return
+    if plan.runs and (plan.title, tuple(plan.axes)) != (title, tuple(axes)):
+        over = f" over {', '.join(plan.axes)}" if plan.axes else ""
+        message = f"has the results of another experiment ({plan.title}{over}); give another directory"
+        raise bad(f"--out {directory}", message)
 
 
 class Store:
