@@ -177,9 +177,13 @@ def guesses_of(scenario: Scenario) -> list[Guess]:
     """Return the assumed numbers of *scenario* that have a range."""
     return [
         Guess(
-            number.path, number.value, number.given.low, number.given.high, number.unit,
+            number.path,
+            number.value,
+            number.given.low,
+            number.given.high,
+            number.unit,
             _step_of(scenario, number.path),
-        )  # fmt: skip
+        )
         for number in scenario.numbers()
         if number.given is not None and _is_guess(number, number.given)
     ]
