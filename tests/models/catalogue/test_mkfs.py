@@ -1,7 +1,7 @@
 """The filesystems that mkfs makes without options, compared with the output of the tools.
 
-``python -m tests.models.catalogue.test_mkfs`` writes the table anew with mkfs.xfs, mke2fs, dumpe2fs and
-debugfs, on sparse files of the current folder.
+``python -m tests.models.catalogue.test_mkfs`` writes the tables anew with mkfs.xfs, mke2fs, dumpe2fs and
+debugfs, on sparse files of the current folder, which must allow files of 20 TB (tmpfs does).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import pytest
@@ -20,6 +21,18 @@ from wbsim.models.release import release_of
 from wbsim.sim.units import GIB, KIB, MIB
 
 TABLE: Final = Path(__file__).with_name("mkfs.tsv")
+DRAWN: Final = Path(__file__).with_name("mkfs_drawn.tsv")
+"""A row for each size of `drawn_sizes` and of `EDGES`: see `_last_groups`."""
+SEED: Final = 63
+EDGES: Final = tuple(
+    (groups * 32_768 + rest) * 4_096
+    for groups, least in ((8, 508), (9, 660), (80, 558), (81, 1586), (5000, 564), (131072, 180))
+    for rest in (least - 1, least)
+)
+"""Sizes (bytes) whose last group is one block too small, and just large enough.
+
+Groups 9 and 81 have a superblock.
+"""
 CHECKED: Final = release_of("6.1")
 """The release of xfsprogs 6.1; e2fsprogs 1.47 is of the same time."""
 SIZES: Final = (
@@ -39,6 +52,17 @@ _EXT4_OPTIONS: Final = {
 def rows() -> list[list[str]]:
     """Return the table: kind, geometry, size, and the numbers that the tool printed."""
     return [line.split("\t") for line in TABLE.read_text().splitlines()]
+
+
+def drawn_sizes() -> list[int]:
+    """Return 40 sizes (bytes) from 512 MiB to 20 TB, drawn by the seed 63, as many in each power of two."""
+    random = Random(SEED)
+    return [int(512 * MIB * (20 * 10**12 / (512 * MIB)) ** random.random()) for _ in range(40)]
+
+
+def drawn_rows() -> list[list[str]]:
+    """Return the table of drawn sizes: the size, total inodes, free blocks, and the numbers of `_ext4`."""
+    return [line.split("\t") for line in DRAWN.read_text().splitlines()]
 
 
 def target(geometry: str, size: str) -> Target:
@@ -64,6 +88,29 @@ def test_ext4_geometry_equals_the_output_of_the_tools(row: list[str]) -> None:
     assert made.journal.blocks == int(numbers[-1])
     runs = made.geometry.journal_runs
     assert (runs[0][0], sum(runs[-1])) == (int(first), int(behind))
+
+
+@pytest.mark.parametrize("row", drawn_rows(), ids=lambda row: row[0])
+def test_ext4_of_a_drawn_size_equals_the_output_of_the_tools(row: list[str]) -> None:
+    """Inodes, free blocks, groups and the journal are equal, whatever the size of the last group."""
+    size, inodes, free, *numbers, first, behind = row
+    place = Target(int(size))
+    assert [str(number) for number in ext4_geometry(place, CHECKED)] == numbers
+    made = made_ext4(place, CHECKED)
+    assert (made.geometry.inodes, made.room // (4 * KIB)) == (int(inodes), int(free))
+    runs = made.geometry.journal_runs
+    assert (runs[0][0], sum(runs[-1])) == (int(first), int(behind))
+
+
+def test_drawn_table_has_the_sizes_of_its_seed() -> None:
+    """The sizes are those that the seed draws, and the edges; so no row was chosen or left out."""
+    assert [int(row[0]) for row in drawn_rows()] == [*drawn_sizes(), *EDGES]
+
+
+def test_edges_lie_on_both_sides_of_the_least_group() -> None:
+    """mke2fs leaves out the last group of each first size, and keeps that of each second size."""
+    groups = [int(row[4]) for row in drawn_rows()[-len(EDGES) :]]
+    assert [kept - left_out for left_out, kept in zip(groups[::2], groups[1::2], strict=True)] == [1] * 6
 
 
 def test_table_has_eight_sizes_and_each_geometry() -> None:
@@ -258,6 +305,21 @@ def printed() -> Iterator[str]:
             image.unlink()
 
 
+def drawn() -> Iterator[str]:
+    """Yield the lines of the table of drawn sizes, as the tools of this machine print them."""
+    image = Path("mkfs.img")
+    for size in (*drawn_sizes(), *EDGES):
+        with image.open("wb") as file:
+            file.truncate(size)
+        (inodes,) = _found(
+            r"4k blocks and (\d+) inodes", _run("mke2fs", "-n", "-F", "-t", "ext4", str(image))
+        )
+        numbers = _ext4(image, "none")
+        (free,) = _found(r"Free blocks: *(\d+)", _run("dumpe2fs", "-h", str(image)))
+        yield "\t".join([str(size), inodes, free, *numbers])
+        image.unlink()
+
+
 def _xfs(image: Path, geometry: str) -> list[str]:
     text = _run("mkfs.xfs", "-N", "-f", *_XFS_OPTIONS[geometry], str(image))
     groups, group_blocks = _found(r"agcount=(\d+), agsize=(\d+)", text)
@@ -267,13 +329,15 @@ def _xfs(image: Path, geometry: str) -> list[str]:
 def _ext4(image: Path, geometry: str) -> list[str]:
     lazy = "nodiscard,lazy_itable_init=1,lazy_journal_init=1"
     _run("mke2fs", "-q", "-t", "ext4", "-F", "-E", f"{lazy}{_EXT4_OPTIONS[geometry]}", str(image))
-    text = _run("dumpe2fs", str(image))
-    groups = int(_found(r"(?s).*\nGroup (\d+):", text)[0]) + 1
-    (reserved,) = _found(r"Reserved GDT blocks: *(\d+)", text)
+    text = _run("dumpe2fs", "-h", str(image))
+    (blocks,), (per_group,) = _found(r"Block count: *(\d+)", text), _found(r"Blocks per group: *(\d+)", text)
+    groups = -(-int(blocks) // int(per_group))
+    reserved = re.search(r"Reserved GDT blocks: *(\d+)", text)  # above 16 TiB, no line and no block
+    descriptors = -(-groups // 64) + (0 if reserved is None else int(reserved[1]))
     extents = [*re.findall(r"\):(\d+)-(\d+)", _run("debugfs", "-R", "stat <8>", str(image)))]
     return [
-        *_found(r"Block count: *(\d+)", text), str(groups), *_found(r"Inodes per group: *(\d+)", text),
-        str(-(-groups // 64) + int(reserved)), *_found(r"Total journal blocks: *(\d+)", text),
+        blocks, str(groups), *_found(r"Inodes per group: *(\d+)", text),
+        str(descriptors), *_found(r"Total journal blocks: *(\d+)", text),
         extents[0][0], str(int(extents[-1][1]) + 1),
     ]  # fmt: skip
 
@@ -290,3 +354,4 @@ def _run(*command: str) -> str:
 
 if __name__ == "__main__":
     TABLE.write_text("".join(f"{line}\n" for line in printed()))
+    DRAWN.write_text("".join(f"{line}\n" for line in drawn()))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.harness import inodes_of, page_cache
-from wbsim.models.filesystems.ext4.geometry import Geometry
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4Inode
 from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.interfaces import NoSpace
@@ -19,7 +19,7 @@ from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.streams import Draws
 from wbsim.sim.sync import Mutex
 
-GEOMETRY = Geometry(groups=32, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
+GEOMETRY = Geometry(blocks=32 * GROUP_BLOCKS, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
 """Two flex groups of 16 groups of 8 192 inodes."""
 
 TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
@@ -150,7 +150,7 @@ def _flexes(of: Names, directories: int) -> list[int]:
     return [directory.flex.number for directory in of.directories]
 
 
-FEW = Geometry(groups=24, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024, group_inodes=16)
+FEW = GEOMETRY._replace(blocks=24 * GROUP_BLOCKS, group_inodes=16)
 """256 inodes in the first flex group, 128 in the second."""
 
 
@@ -172,3 +172,14 @@ def test_a_file_without_a_free_inode_is_refused() -> None:
     assert len(of.made) == 372
     with pytest.raises(NoSpace, match="every inode"):
         of.make(1, 0, **TIMES)
+
+
+def test_tables_of_a_short_flex_group_follow_its_own_bitmaps() -> None:
+    """dumpe2fs of 10 GB: flex group 4 has 11 groups, so 11 bitmaps of blocks and 11 of inodes lie in front.
+
+    Group 74 has its bitmap of inodes at block 2 097 173, and its inodes at 2 102 264.
+    """
+    geometry = Geometry(2_441_406, 16, descriptor_blocks=1_026, journal_blocks=16_384, group_inodes=8_144)
+    assert (geometry.groups, geometry.size_of(74)) == (75, 16_574)
+    assert [geometry.bitmap_block(74, inodes=inodes) for inodes in (False, True)] == [2_097_162, 2_097_173]
+    assert geometry.inode_block(74 * 8_144 + 1) == 2_102_264

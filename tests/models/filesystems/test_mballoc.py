@@ -91,8 +91,8 @@ def test_best_piece_is_the_smallest_that_suffices(
     assert group().best_piece(1) is None
 
 
-FEW = Geometry(groups=8, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
-MANY = Geometry(groups=32, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
+FEW = Geometry(blocks=8 * GROUP_BLOCKS, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
+MANY = Geometry(blocks=32 * GROUP_BLOCKS, flex_groups=4, descriptor_blocks=2, journal_blocks=64)
 
 
 def filled(geometry: Geometry, *free: tuple[int, int, int], by_order: bool = False) -> Mballoc:
@@ -157,7 +157,7 @@ def test_search_by_order_takes_the_smallest_of_the_largest_buddies() -> None:
     assert of.find(6, 64) == (at(2, 128), 64)
     in_line = filled(MANY, *free)
     assert in_line.find(6, 64) == (at(9, 128), 64)
-    few = filled(Geometry(15, 4, 2, 64), *free, by_order=True)
+    few = filled(Geometry(15 * GROUP_BLOCKS, 4, 2, 64), *free, by_order=True)
     assert few.find(6, 64) == (at(9, 128), 64)
 
 
@@ -201,3 +201,24 @@ def test_blocks_given_back_over_a_group_s_end_are_divided() -> None:
     assert list(of.extents()) == [Free(at(2, GROUP_BLOCKS - 2), 2), Free(at(3, 0), 3)]
     assert (of.free_blocks(0), of.free_blocks(1)) == (5, 0)
     assert list(Mballoc(FEW, by_order=False).extents())[2] == Free(at(2, 0), GROUP_BLOCKS)
+
+
+def test_partial_last_group_ends_where_the_device_ends() -> None:
+    """The last group of 100 blocks has two blocks of metadata and the blocks behind them, but no more."""
+    geometry = Geometry(blocks=3 * GROUP_BLOCKS + 100, flex_groups=4, descriptor_blocks=1, journal_blocks=64)
+    of = Mballoc(geometry, by_order=False)
+    assert (geometry.groups, geometry.head_blocks(3)) == (4, 2)
+    assert list(of.extents())[-1] == Free(at(3, 2), 98)
+    assert not of.take_exactly(at(3, 99), 2)
+    assert of.take_exactly(at(3, 99), 1)
+    of.check()
+
+
+def test_tree_of_a_large_journal_takes_the_block_in_front() -> None:
+    """mke2fs of 1 TiB puts the journal at block 134 250 496, and its tree at 134 250 495 (debugfs)."""
+    geometry = Geometry(blocks=1 << 28, flex_groups=16, descriptor_blocks=1_152, journal_blocks=1 << 18)
+    assert geometry.journal_runs == ((134_250_496, 1 << 18),)
+    of = Mballoc(geometry, by_order=False)
+    assert of.free_blocks(4_096 // 16) == 16 * GROUP_BLOCKS - 16 * 514 - (1 << 18) - 1
+    assert not of.take_exactly(134_250_495, 1)
+    assert of.take_exactly(134_250_494, 1)

@@ -127,18 +127,23 @@ class Group(Blocks):
 
 
 class Groups(Blocks):
-    """An ext4 of six groups with about 766 free blocks each, which are searched group by group."""
+    """An ext4 of six groups with about 766 free blocks each, which are searched group by group.
+
+    The last group ends earlier: it has 500 free blocks.
+    """
 
     @initialize()
     def begin(self) -> None:
-        self.geometry = Geometry(groups=6, flex_groups=3, descriptor_blocks=2, journal_blocks=100)
+        blocks = 6 * GROUP_BLOCKS - 263
+        self.geometry = Geometry(blocks=blocks, flex_groups=3, descriptor_blocks=2, journal_blocks=100)
         self.of = Mballoc(self.geometry, by_order=False)
         self.free: set[int] = set()
         for number in range(6):
             head = self.geometry.head_blocks(number)
             cut = 32_000 + number
             assert self.of.take_exactly(number * GROUP_BLOCKS + head, cut - head)
-            self.free |= set(range(number * GROUP_BLOCKS + cut, (number + 1) * GROUP_BLOCKS))
+            behind = min(blocks, (number + 1) * GROUP_BLOCKS)
+            self.free |= set(range(number * GROUP_BLOCKS + cut, behind))
         self.used: list[tuple[int, int]] = []
 
     @rule(group=st.integers(0, 5), length=st.sampled_from([1, 2, 3, 8, 63, 64, 256, 300, 512, 1_024]))

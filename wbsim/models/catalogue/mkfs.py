@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from wbsim.models.catalogue.filesystems import EXT4_JOURNAL, XFS_LOG, XFS_METADATA
-from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, INODES_PER_BLOCK
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, INODES_PER_BLOCK, kept_blocks
 from wbsim.models.filesystems.ext4.spec import Ext4Spec
 from wbsim.models.filesystems.xfs.spec import XfsSpec
 from wbsim.models.release import Release
@@ -208,19 +208,29 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
         )
     blocks = target.size // PAGE_BYTES
     per_block = PAGE_BYTES // (64 if release >= (4, 6, 0) else 32)  # 64bit, from e2fsprogs 1.43 on [R]
-    groups = -(-blocks // GROUP_BLOCKS)
-    descriptors = -(-groups // per_block)
-    reserved = 0
-    if blocks <= _MOST_32_BIT:
-        most_groups = -(-min(blocks * 1024, _MOST_32_BIT) // GROUP_BLOCKS)
-        reserved = min(-(-most_groups // per_block) - descriptors, _MOST_RESERVED)
     ratio = 16 * KIB if target.size < 4 * _TIB else 32 * KIB if target.size < 16 * _TIB else 64 * KIB
-    inodes = -(-(blocks * PAGE_BYTES // ratio) // groups)
-    group_inodes = -(-inodes // INODES_PER_BLOCK) * INODES_PER_BLOCK
+    inodes = blocks * PAGE_BYTES // ratio
+    while True:  # ext2fs_initialize leaves out a last group that is too small, and then begins again
+        groups = -(-blocks // GROUP_BLOCKS)
+        group_inodes = -(-inodes // groups // INODES_PER_BLOCK) * INODES_PER_BLOCK
+        described = _descriptor_blocks(blocks, groups, per_block)
+        kept = kept_blocks(blocks, described, group_inodes)
+        if kept == blocks:
+            break
+        blocks = kept
     late = release >= (4, 8, 0)
     table, most = (_JOURNALS, GIB) if late else (_EARLIER_JOURNALS, 128 * MIB)
     journal = next((size for below, size in table if target.size < below), most)
-    return Ext4Geometry(blocks, groups, group_inodes, descriptors + reserved, journal // PAGE_BYTES)
+    return Ext4Geometry(blocks, groups, group_inodes, described, journal // PAGE_BYTES)
+
+
+def _descriptor_blocks(blocks: int, groups: int, per_block: int) -> int:
+    """Return the blocks of descriptors, and those reserved for growing (calc_reserved_gdt_blocks)."""
+    descriptors = -(-groups // per_block)
+    if blocks > _MOST_32_BIT:
+        return descriptors
+    most_groups = -(-min(blocks * 1024, _MOST_32_BIT) // GROUP_BLOCKS)
+    return descriptors + min(-(-most_groups // per_block) - descriptors, _MOST_RESERVED)
 
 
 @lru_cache(maxsize=1024)

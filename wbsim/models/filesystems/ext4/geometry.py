@@ -19,25 +19,51 @@ INODES_PER_BLOCK: Final = 16
 _BITMAPS: Final = 2
 _DESCRIPTORS_PER_BLOCK: Final = 64
 _FLEX_GROUPS_WITH_OWN_FIRST: Final = 4  # EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME
-_ROOT_BLOCKS: Final = 6
+_ROOT_BLOCKS: Final = 5
 """The blocks of the root directory and of lost+found."""
+_EXTENT_BLOCKS: Final = 32_768  # EXT_INIT_MAX_LEN
+_ROOT_EXTENTS: Final = 4
+"""The extents that an inode holds; a journal with more has a block for its tree."""
+_LEAST_FREE: Final = 50
+"""The free blocks that mke2fs wants in a last group; a smaller group is left out."""
+
+
+def kept_blocks(blocks: int, descriptor_blocks: int, group_inodes: int) -> int:
+    """Return how many of *blocks* mke2fs uses: all, or only full groups if the rest is too small for a group.
+
+    The rest needs bitmaps, an inode table, a copy of the superblock if its number has one, and 50 blocks
+    (ext2fs_initialize).
+
+    >>> kept_blocks(3 * 32_768 + 563, 128, 8_192), kept_blocks(3 * 32_768 + 693, 128, 8_192)
+    (98304, 98997)
+    """
+    last, rest = divmod(blocks, GROUP_BLOCKS)
+    needed = _BITMAPS + group_inodes // INODES_PER_BLOCK + _LEAST_FREE
+    if _has_superblock(last):
+        needed += 1 + descriptor_blocks
+    return blocks if rest >= needed else blocks - rest
 
 
 class Geometry(NamedTuple):
     """The layout of one ext4.
 
-    * ``groups``: the number of block groups.
+    * ``blocks``: the number of blocks; the last group has fewer than the others if they are no whole groups.
     * ``flex_groups``: the number of groups that have their metadata in one place.
     * ``descriptor_blocks``: the blocks of descriptors, and the blocks that are reserved for growing.
     * ``journal_blocks``: the blocks of the journal.
     * ``group_inodes``: the inodes of a group.
     """
 
-    groups: int
+    blocks: int
     flex_groups: int
     descriptor_blocks: int
     journal_blocks: int
     group_inodes: int = GROUP_INODES
+
+    @property
+    def groups(self) -> int:
+        """The number of block groups."""
+        return -(-self.blocks // GROUP_BLOCKS)
 
     @property
     def flexes(self) -> int:
@@ -52,19 +78,34 @@ class Geometry(NamedTuple):
     @property
     def journal_runs(self) -> tuple[tuple[int, int], ...]:
         """The runs of blocks that the journal has, each its first block and its length."""
-        return _journal_runs(self)
+        return _journal(self).runs
+
+    def size_of(self, group: int) -> int:
+        """Return how many blocks *group* has; only the last group may have less than 32 768."""
+        return min(GROUP_BLOCKS, self.blocks - group * GROUP_BLOCKS)
 
     def head_blocks(self, group: int) -> int:
         """Return how many blocks at the start of *group* mkfs uses."""
         return self.metadata_blocks(group) + _journal_blocks(self).get(group, 0)
 
+    def free_blocks(self, group: int) -> int:
+        """Return how many blocks of *group* mkfs leaves free: those behind its head, up to `free_end`."""
+        return self.free_end(group) - self.head_blocks(group)
+
+    def free_end(self, group: int) -> int:
+        """Return the block of *group*, counted from its start, that lies behind its last free block.
+
+        This is the end of the group, or the block of the journal's tree in front of the journal.
+        """
+        tree = _journal(self).tree
+        return self.size_of(group) - (tree == group * GROUP_BLOCKS + self.size_of(group) - 1)
+
     def metadata_blocks(self, group: int) -> int:
         """Return how many blocks at the start of *group* mkfs uses without the journal."""
         blocks = 1 + self.descriptor_blocks if _has_superblock(group) else 0
         if group % self.flex_groups == 0:
-            described = min(self.flex_groups, self.groups - group)
-            blocks += described * (_BITMAPS + self.group_inodes // INODES_PER_BLOCK)
-            blocks += _ROOT_BLOCKS if group == 0 else 0
+            blocks += self._described(group) * (_BITMAPS + self.group_inodes // INODES_PER_BLOCK)
+            blocks += _ROOT_BLOCKS + self._reserves_descriptors if group == 0 else 0
         return blocks
 
     def group_of(self, inode: int) -> int:
@@ -75,15 +116,24 @@ class Geometry(NamedTuple):
         """Return the block of the bitmap of *group*'s inodes or blocks, at the head of its flex group."""
         first = group // self.flex_groups * self.flex_groups
         head = first * GROUP_BLOCKS + (1 + self.descriptor_blocks if _has_superblock(first) else 0)
-        return head + (self.flex_groups if inodes else 0) + group - first
+        return head + (self._described(first) if inodes else 0) + group - first
 
     def inode_block(self, number: int) -> int:
         """Return the block of the inode tables that holds inode *number*."""
         group, index = divmod(number - 1, self.group_inodes)
         first = group // self.flex_groups * self.flex_groups
-        tables = self.bitmap_block(first, inodes=False) + _BITMAPS * self.flex_groups
+        tables = self.bitmap_block(first, inodes=False) + _BITMAPS * self._described(first)
         table_blocks = self.group_inodes // INODES_PER_BLOCK
         return tables + (group - first) * table_blocks + index // INODES_PER_BLOCK
+
+    @property
+    def _reserves_descriptors(self) -> bool:
+        """Whether blocks are reserved for more descriptors; the inode of these blocks then has a block."""
+        return self.descriptor_blocks > -(-self.groups // _DESCRIPTORS_PER_BLOCK)
+
+    def _described(self, first: int) -> int:
+        """Return how many groups the flex group has that begins with group *first*."""
+        return min(self.flex_groups, self.groups - first)
 
     def descriptor_block(self, group: int) -> int:
         """Return the block with *group*'s descriptor."""
@@ -97,21 +147,57 @@ class Geometry(NamedTuple):
         return self.flex_groups >= _FLEX_GROUPS_WITH_OWN_FIRST and group % self.flex_groups == 0
 
 
+class _Journal(NamedTuple):
+    """The runs of the journal, each its first block and its length, and the block of its tree.
+
+    ``tree`` is -1 if the inode holds all extents.
+    """
+
+    runs: tuple[tuple[int, int], ...]
+    tree: int
+
+
 @cache
-def _journal_runs(of: Geometry) -> tuple[tuple[int, int], ...]:
-    """Return the journal's runs: free blocks from the goal on (ext2fs_fallocate), which skip metadata."""
+def _journal(of: Geometry) -> _Journal:
+    """Return the places of the journal: free blocks from the goal on (ext2fs_fallocate), without metadata.
+
+    An extent has at most 32 768 blocks.  When the fifth is added, the tree gets a block (extent_node_split):
+    the block in front of the journal, or, if this is used, the block behind the five extents.
+    """
+    goal = _journal_goal(of)
+    before, tree, left = goal * GROUP_BLOCKS + of.metadata_blocks(goal) - 1, -1, of.journal_blocks
+    extents: list[tuple[int, int]] = []
+    for group in range(goal, of.groups):
+        first = group * GROUP_BLOCKS + of.metadata_blocks(group)
+        behind = group * GROUP_BLOCKS + of.size_of(group)
+        while first < behind:
+            last = extents[-1] if extents else (-1, 0)
+            grows = sum(last) == first and last[1] < _EXTENT_BLOCKS
+            if len(extents) > _ROOT_EXTENTS and tree < 0 and not (left and grows):
+                # The block in front is free only if the journal begins at the start of its group.
+                tree = first if of.metadata_blocks(goal) else before
+                first += tree == first
+            elif left:
+                length = min(left, _EXTENT_BLOCKS - grows * last[1], behind - first)
+                extents[len(extents) - grows :] = [(first - grows * last[1], length + grows * last[1])]
+                left, first = left - length, first + length
+            else:
+                return _Journal(_joined(extents), tree)
+    return _Journal(_joined(extents), tree)
+
+
+def _joined(extents: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the runs of adjacent *extents*.
+
+    >>> _joined([(5, 2), (7, 3), (20, 1)])
+    ((5, 5), (20, 1))
+    """
     runs: list[tuple[int, int]] = []
-    left, group = of.journal_blocks, _journal_goal(of)
-    while left > 0 and group < of.groups:
-        used = of.metadata_blocks(group)
-        length = min(left, GROUP_BLOCKS - used)
-        first = group * GROUP_BLOCKS + used
+    for first, length in extents:
         if runs and sum(runs[-1]) == first:
             runs[-1] = runs[-1][0], runs[-1][1] + length
-        elif length > 0:
+        else:
             runs.append((first, length))
-        left -= max(0, length)
-        group += 1
     return tuple(runs)
 
 
@@ -121,24 +207,25 @@ def _journal_goal(of: Geometry) -> int:
     Candidates are the first two groups of the middle flex group.  A small filesystem has three candidates,
     the groups in its middle.  The first candidate with the most free blocks wins.
     """
-    middle, last = of.groups // 2, of.groups - 1
+    middle, last = of.blocks // 2 // GROUP_BLOCKS, of.groups - 1
     if middle > of.flex_groups:
         middle = middle // of.flex_groups * of.flex_groups
         candidates = range(middle, min(middle + 1, last) + 1)
     else:
         candidates = range(max(0, middle - 1), min(middle + 1, last) + 1)
-    return min(candidates, key=of.metadata_blocks)
+    return max(candidates, key=lambda group: of.size_of(group) - of.metadata_blocks(group))
 
 
 @cache
 def _journal_blocks(of: Geometry) -> dict[int, int]:
-    """Return how many blocks of the journal lie in each group that has some."""
+    """Return how many blocks the journal has behind the metadata of each group, with a tree amid its runs."""
     blocks: dict[int, int] = {}
-    for first, length in _journal_runs(of):
+    runs, tree = _journal(of)
+    for first, length in (*runs, (tree, int(runs[0][0] < tree))):
         while length:
             group, offset = divmod(first, GROUP_BLOCKS)
-            here = min(length, GROUP_BLOCKS - offset)
-            blocks[group] = here
+            here = min(length, of.size_of(group) - offset)
+            blocks[group] = blocks.get(group, 0) + here
             first, length = first + here, length - here
     return blocks
 

@@ -30,13 +30,14 @@ class BlockGroup:
 
     __slots__ = ("_buddies", "_runs", "blocks", "first_block", "number")
 
-    def __init__(self, number: int, head_blocks: int) -> None:
+    def __init__(self, number: int, head_blocks: int, behind: int = GROUP_BLOCKS) -> None:
+        """Make a group whose blocks from *head_blocks* up to *behind* (exclusive) are free."""
         self.number = number
         self.first_block = number * GROUP_BLOCKS
         self.blocks = 0
         self._runs: SortedDict[int, int] = SortedDict()  # first block -> length
         self._buddies = [0] * _ORDERS
-        self._add(head_blocks, GROUP_BLOCKS - head_blocks)
+        self._add(head_blocks, behind - head_blocks)
 
     @property
     def order(self) -> int:
@@ -153,11 +154,12 @@ class Mballoc:
 
     def __init__(self, geometry: Geometry, *, by_order: bool) -> None:
         self.geometry = geometry
-        self._by_order = by_order and geometry.groups >= _LINEAR_SCAN_GROUPS
+        self._count = geometry.groups  # a copy: `find` reads it for each request
+        self._by_order = by_order and self._count >= _LINEAR_SCAN_GROUPS
         self.groups: dict[int, BlockGroup] = {}
         self.of_order: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
         self._free = [
-            sum(GROUP_BLOCKS - geometry.head_blocks(number) for number in self._numbers(flex))
+            sum(geometry.free_blocks(number) for number in self._numbers(flex))
             for flex in range(geometry.flexes)
         ]
 
@@ -173,7 +175,7 @@ class Mballoc:
     def take_exactly(self, block: int, length: int) -> bool:
         """Take exactly these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL)."""
         number, offset = divmod(block, GROUP_BLOCKS)
-        return number < self.geometry.groups and self._take(self._group(number), offset, length)
+        return number < self._count and self._take(self._group(number), offset, length)
 
     def find(self, group: int, length: int) -> tuple[int, int]:
         """Take *length* blocks together, searching from *group* on, or fewer if no group has as many.
@@ -182,9 +184,9 @@ class Mballoc:
         """
         while True:
             found = self._find_order(group, length) or self._find_piece(group, length)
-            if found is not None and (found[1] == length or len(self.groups) == self.geometry.groups):
+            if found is not None and (found[1] == length or len(self.groups) == self._count):
                 return found
-            if len(self.groups) == self.geometry.groups:
+            if len(self.groups) == self._count:
                 return 0, 0
             if found is not None:
                 self.give_back(*found)
@@ -204,11 +206,11 @@ class Mballoc:
 
     def extents(self) -> Iterator[Free]:
         """Yield all free runs, by block; a group whose bitmap has not been read has one run."""
-        for number in range(self.geometry.groups):
+        for number in range(self._count):
             group = self.groups.get(number)
             if group is None:
                 head = self.geometry.head_blocks(number)
-                yield Free(number * GROUP_BLOCKS + head, GROUP_BLOCKS - head)
+                yield Free(number * GROUP_BLOCKS + head, self.geometry.free_blocks(number))
             else:
                 yield from (Free(group.first_block + run.first, run.size) for run in group.runs())
 
@@ -278,7 +280,7 @@ class Mballoc:
 
         The search goes from *start* on, and then from the first group on.
         """
-        for least, behind in ((start, self.geometry.groups), (0, start)):
+        for least, behind in ((start, self._count), (0, start)):
             for listed in self.of_order[order:]:
                 for number in listed.irange(least, behind, inclusive=(True, False)):
                     if not self.geometry.keeps_off_data(number):
@@ -293,17 +295,18 @@ class Mballoc:
         return None
 
     def _in_line(self, start: int) -> Iterator[int]:
-        return chain(range(start, self.geometry.groups), range(start))
+        return chain(range(start, self._count), range(start))
 
     def _numbers(self, flex: int) -> range:
         first = flex * self.geometry.flex_groups
-        return range(first, min(first + self.geometry.flex_groups, self.geometry.groups))
+        return range(first, min(first + self.geometry.flex_groups, self._count))
 
     def _group(self, number: int) -> BlockGroup:
         """Return the group; read its bitmap if that has not been read."""
         group = self.groups.get(number)
         if group is None:
-            group = self.groups[number] = BlockGroup(number, self.geometry.head_blocks(number))
+            head, behind = self.geometry.head_blocks(number), self.geometry.free_end(number)
+            group = self.groups[number] = BlockGroup(number, head, behind)
             self._free[number // self.geometry.flex_groups] -= group.blocks
             self._list(group)
         return group

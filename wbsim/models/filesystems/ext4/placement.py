@@ -48,7 +48,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         self.group_blocks, self.group_label = GROUP_BLOCKS, "group"
         self.one_run_pages = STREAM_REQUEST_PAGES
         geometry = spec.geometry
-        self.blocks = geometry.groups * GROUP_BLOCKS
+        self.blocks = geometry.blocks
         self._name = name
         self._rules = rules
         self._geometry = geometry

@@ -12,6 +12,7 @@ from wbsim.models.filesystems.ext4.geometry import (
     GROUP_INODES,
     INODES_PER_BLOCK,
     Geometry,
+    kept_blocks,
 )
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
 from wbsim.models.release import release_of
@@ -264,10 +265,11 @@ class Ext4Spec(FilesystemSpec):
     @property
     def geometry(self) -> Geometry:
         """Return the choices in groups and blocks."""
+        descriptor_blocks = self.descriptors // PAGE_BYTES
         return Geometry(
-            self.size // _GROUP_BYTES,  # NOTE: mkfs has a last, smaller group for the rest
+            kept_blocks(self.size // PAGE_BYTES, descriptor_blocks, self.inodes_per_group),
             self.flex_groups,
-            self.descriptors // PAGE_BYTES,
+            descriptor_blocks,
             self.journal.blocks,
             self.inodes_per_group,
         )
@@ -286,7 +288,4 @@ class Ext4Spec(FilesystemSpec):
     def room(self) -> int:
         """See `FilesystemSpec.room`."""
         geometry = self.geometry
-        return (
-            geometry.groups * _GROUP_BYTES
-            - sum(geometry.head_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES
-        )
+        return sum(geometry.free_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES
