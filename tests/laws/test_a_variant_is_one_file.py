@@ -20,6 +20,8 @@ class Toy:
     group_label, group_blocks, log_bytes = "group", 1 << 20, 0
     def __init__(self, *, parts, sb, spec, rules, writer_costs, flusher_costs, cache):
         self.names, self.sb, self.queue, self.next_block = self, sb, sb.bdi.queue, 0
+    def root(self):
+        return None
     def mkdir(self, thread):
         yield 1_000
     def create(self, thread, directory, *, lead_ns=0, factor=1.0, then_ns=0):

@@ -331,13 +331,16 @@ class NoSpace(Exception):
 class Names(Protocol):
     """The directories and inodes of a filesystem."""
 
+    def root(self) -> Any:
+        """Return the filesystem's own directory, which mkfs made, as `mkdir` returns another one."""
+
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """Make a directory, and return the object that `create` takes for it."""
 
     def create(
         self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
     ) -> Generator[Wait, None, Inode]:
-        """Run creat(2) in *directory*, which `mkdir` returned, and return the new inode.
+        """Run creat(2) in *directory*, which `mkdir` or `root` returned, and return the new inode.
 
         The work of the call is scaled by *factor*, which varies from call to call.  The caller works for
         *lead_ns* before the call and for *then_ns* in write(2) after it; given here, they need no separate

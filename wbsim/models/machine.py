@@ -25,7 +25,7 @@ from wbsim.models.interfaces import Flushers, Thread, Throttle
 from wbsim.models.kinds import component_of
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
-from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario
+from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario, same_directory
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.time_accounting import OTHER, life_of
@@ -279,7 +279,11 @@ class _Builder:
             buckets=max(1, self._scenario.machine.memory.memory // BUCKET_BYTES),
         )
         inodes.add_cached(mount.cached_inodes)
-        sb = MountedSuperblock(self._env, name, bdi, first_block, inodes, mount.files)
+        is_root = partial(same_directory, root=self._scenario.root_of(name))
+        rotates = self._scenario.machine.disks[mount.disk].device.rotates
+        sb = MountedSuperblock(
+            self._env, name, bdi, first_block, inodes, mount.files, is_root=is_root, rotates=rotates
+        )
         make: FilesystemFactory = component_of("filesystems", mount.filesystem)
         sb.filesystem = make(
             parts=bdi.parts.of(name),

@@ -184,13 +184,27 @@ class KernelSpec(Spec):
         return self
 
 
+def same_directory(path: str, root: str) -> bool:
+    """Return whether *path* is the directory *root*; a relative path begins at ``/``.
+
+    >>> same_directory("/data/./", "/data"), same_directory("/data/a", "/data"), same_directory(".", "/")
+    (True, False, True)
+    """
+    return _from_root(path) == root
+
+
+def _from_root(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
 class MountSpec(Spec):
     """A filesystem on a disk of the machine, mounted at a path.
 
     Several filesystems on one disk lie behind each other.
 
     * ``disk``: the name of the disk.
-    * ``at``: the absolute path of the mount point.
+    * ``at``: the absolute path of the mount point.  A single mount at ``/`` stands for one at any place:
+      files of ``/data`` then lie in its own directory, if all paths begin with ``/data``.
     * ``files``: the number of empty files at the start, which are dealt to the programs that read or remove
       them.
     * ``cached_inodes``: the number of clean inodes in the cache at the start.
@@ -252,6 +266,19 @@ class Scenario(Spec):
             places = ", ".join(f"{mount.at} ({name})" for name, mount in self.mounts.items())
             raise ValueError(f"the path {path!r} is outside every mount; give a path below one of {places}")
         return max(held, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
+
+    def root_of(self, name: str) -> str:
+        """Return the path of the mount *name*'s own directory: its mount point.
+
+        A single mount at ``/`` stands for one at any place.  Its mount point is then the first part of all
+        the programs' paths, if they share it: ``/data`` of ``/data/f``.
+        """
+        at = self.mounts[name].at
+        if at != "/" or len(self.mounts) > 1:
+            return at
+        paths = {path for program in self.programs.values() for path in program.workload.directories}
+        tops = {_from_root(path).split("/")[1] if path.startswith("/") else "" for path in paths}
+        return f"/{tops.pop()}" if len(tops) == 1 else at
 
     def first_bytes(self) -> Iterator[tuple[str, int]]:
         """Yield each mount, and where its part of its disk begins (bytes)."""
@@ -346,7 +373,7 @@ class Scenario(Spec):
                 name = self._mount_for(program, directory)
                 needs = self.mounts[name].filesystem.bytes_of(files, size)
                 needed[name] += needs
-                files_of[name] += files + 1
+                files_of[name] += files + (not same_directory(directory, self.root_of(name)))
                 most[name] = max(most.get(name, (0, program)), (needs, program))
         for name, count in files_of.items():
             most_files = self.mounts[name].filesystem.most_files

@@ -142,6 +142,9 @@ CHANGES: Final = tuple(
         ("filesystems.ext4.unwritten", "5.6", False, True),
         ("filesystems.ext4.by_order", "5.13", False, True),
         ("filesystems.ext4.packs_closed", "6.0", False, True),
+        ("filesystems.ext4.goal_first", "6.0", False, True),
+        ("filesystems.ext4.goal_first", "6.12.117", True, False),
+        ("filesystems.ext4.goal_first", "6.17", True, False),
         ("filesystems.ext4.large_folios", "6.16", False, True),
         ("filesystems.ext4.goals", "6.17", "one", "per_processor"),
         # Queues of disks

@@ -35,6 +35,9 @@ class ToyNames:
     def __init__(self, sb: MountedSuperblock) -> None:
         self.sb = sb
 
+    def root(self) -> Any:
+        """Return the root directory, of which nothing is kept."""
+
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """Make a directory in a microsecond."""
         yield 1_000

@@ -183,3 +183,19 @@ def test_tables_of_a_short_flex_group_follow_its_own_bitmaps() -> None:
     assert (geometry.groups, geometry.size_of(74)) == (75, 16_574)
     assert [geometry.bitmap_block(74, inodes=inodes) for inodes in (False, True)] == [2_097_162, 2_097_173]
     assert geometry.inode_block(74 * 8_144 + 1) == 2_102_264
+
+
+def test_root_lies_in_group_0_and_its_files_in_group_1() -> None:
+    """The root takes neither time nor an inode, and its files take the inodes behind lost+found."""
+    of = Names(first_in_hash_order=1)
+    root = of.names.root()
+    assert (of.env.now, of.read, root.flex.number) == (0, [0], 0)
+    task = of.env.task("writer")
+
+    def body() -> Steps:
+        thread: Any = SimpleNamespace(task=task, spent=of.spent)
+        of.made.append((yield from of.names.create(thread, root)))
+
+    of.env.start(task, body())
+    of.env.run()
+    assert [(inode.number, inode.goal_group) for inode in of.made] == [(12, 1)]

@@ -222,3 +222,26 @@ def test_tree_of_a_large_journal_takes_the_block_in_front() -> None:
     assert of.free_blocks(4_096 // 16) == 16 * GROUP_BLOCKS - 16 * 514 - (1 << 18) - 1
     assert not of.take_exactly(134_250_495, 1)
     assert of.take_exactly(134_250_494, 1)
+
+
+@pytest.mark.parametrize(("in_line", "found"), [(0, 21), (1, 21), (3, 21), (4, 7), (5, 7)])
+def test_groups_in_line_come_before_the_lists(in_line: int, found: int) -> None:
+    """Groups 7 and 21 have a buddy for 512 blocks, and 21, the most used, is the one of the lists.
+
+    From group 4 on, group 7 is the fourth in line.
+    """
+    of = Mballoc(MANY, by_order=True, groups_in_line=in_line)
+    for number in range(MANY.groups):
+        head = MANY.head_blocks(number)
+        assert of.take_exactly(at(number, head), GROUP_BLOCKS - head)
+    of.give_back(at(7, 4_096), 4_096)
+    of.give_back(at(21, 1_024), 512)
+    assert of.find(4, 512)[0] // GROUP_BLOCKS == found
+
+
+@pytest.mark.parametrize("length", [300, 512])
+def test_groups_in_line_are_read(length: int) -> None:
+    """A fresh mount has read no bitmap; a search in line finds group 1 without reading the others."""
+    of = Mballoc(MANY, by_order=True, groups_in_line=4)
+    first, got = of.find(1, length)
+    assert (first // GROUP_BLOCKS, got, set(of.groups)) == (1, length, {1})

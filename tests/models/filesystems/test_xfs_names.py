@@ -273,3 +273,15 @@ def test_transaction_with_space_continues_although_the_log_fills() -> None:
     of.env.call_at(60_500, 0, lambda: setattr(of.log, "full", True))
     of.make(1, 1, **TIMES)
     assert of.logged[0][0] == 60_000 + 905 + 50_000 + 600 + 10 + 100
+
+
+def test_root_lies_in_group_0_and_takes_no_turn() -> None:
+    """The first subdirectory takes group 0 and the next one group 1, whether the root was used before or not.
+
+    The root lies in group 0 whenever it is used.
+    """
+    of = Names()
+    assert of.names.root().group is of.groups[0]
+    of.make(1, 0, **TIMES)
+    assert of.names.root().group is of.groups[0]
+    assert of.names._rotor == 1

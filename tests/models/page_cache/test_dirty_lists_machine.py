@@ -46,7 +46,10 @@ class Lists(RuleBasedStateMachine):
             for i in range(CONTEXTS)
         ]
         bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: None))
-        self.sbs = [MountedSuperblock(env, name, bdi, 0, inodes_of(env, bdi, self.cache)) for name in "abc"]
+        self.sbs = [
+            MountedSuperblock(env, name, bdi, 0, inodes_of(env, bdi, self.cache), is_root="/".__eq__)
+            for name in "abc"
+        ]
         self.inodes = [Inode(self.sbs[i % 3], self.wbs[i % CONTEXTS]) for i in range(INODES)]
         self.lists: list[dict[str, list[int]]] = [{"dirty": [], "io": [], "more_io": []} for _ in self.wbs]
         self.when: dict[int, int] = {}

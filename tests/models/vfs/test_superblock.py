@@ -27,9 +27,27 @@ def mounted(env: Environment) -> MountedSuperblock:
     made: list[int] = []
     unplugs: list[int] = []
     bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: unplugs.append(env.now), unplugs=unplugs))
-    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()))
-    sb.filesystem = SimpleNamespace(names=SimpleNamespace(mkdir=mkdir), made=made)  # type: ignore[assignment]
+    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()), is_root="/".__eq__)
+    names = SimpleNamespace(mkdir=mkdir, root=lambda: "the root")
+    sb.filesystem = SimpleNamespace(names=names, made=made)  # type: ignore[assignment]
     return sb
+
+
+def test_root_directory_exists_since_mkfs() -> None:
+    """A task has the root at once, and the filesystem makes no directory for it."""
+    env = Environment()
+    sb = mounted(env)
+    found: list[tuple[int, Any]] = []
+
+    def body(task: Task) -> Steps:
+        directory = yield from sb.directory(SimpleNamespace(task=task, spent=Spent()), "/")  # type: ignore[arg-type]
+        found.append((env.now, directory))
+        yield 0
+
+    task = env.task("task")
+    env.start(task, body(task))
+    env.run()
+    assert (found, sb.filesystem.made) == ([(0, "the root")], [])  # type: ignore[attr-defined]
 
 
 def test_directory_is_made_once_and_other_tasks_wait_for_it() -> None:
@@ -62,7 +80,8 @@ def test_metadata_read_leaves_the_plug_before_the_task_sleeps() -> None:
     """The task reads sector 16 of a filesystem that begins at block 100, which is sector 800."""
     block, read = BlockLayer(costs=(0, 0, 0)), list[int]()
     bdi: Any = SimpleNamespace(queue=block.queue)
-    sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes_of(block.env, bdi, page_cache()))
+    inodes = inodes_of(block.env, bdi, page_cache())
+    sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes, is_root="/".__eq__)
 
     def body(thread: Thread) -> Steps:
         thread.start_plug()

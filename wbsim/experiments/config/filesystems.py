@@ -12,7 +12,7 @@ from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.tree import Factor, Table, entries_of, plain
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
-from wbsim.models.devices.spec import AnyDevice, DeviceSpec, DiskSpec, Raid0Spec
+from wbsim.models.devices.spec import AnyDevice, DeviceSpec, Raid0Spec
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import Scenario
@@ -118,10 +118,4 @@ def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
     unit = width = 0
     if isinstance(device, Raid0Spec):
         unit, width = device.chunk, device.chunk * len(device.members)
-    return Target(size, unit, width, device is not None and _rotates(device), processors)
-
-
-def _rotates(device: DeviceSpec) -> bool:
-    """Return whether *device* is a rotating disk or contains one."""
-    parts = (part if isinstance(part, tuple) else (part,) for part in device.parts().values())
-    return isinstance(device, DiskSpec) or any(_rotates(one) for of in parts for one in of)
+    return Target(size, unit, width, device is not None and device.rotates, processors)

@@ -31,6 +31,12 @@ class DeviceSpec(Spec):
         """True if only a flush makes a completed write survive a power cut, and takes time for it."""
         return False
 
+    @property
+    def rotates(self) -> bool:
+        """Whether the device is a rotating disk or contains one (queue/rotational)."""
+        parts = (part if isinstance(part, tuple) else (part,) for part in self.parts().values())
+        return any(member.rotates for members in parts for member in members)
+
     def parts(self) -> Mapping[str, DeviceSpec | tuple[DeviceSpec, ...]]:
         """Return the devices of which this one is made, by the name of the argument of its component."""
         return {}
@@ -121,6 +127,11 @@ class DiskSpec(DeviceSpec):
     def capacity(self) -> int:
         """The capacity (bytes)."""
         return self.size
+
+    @property
+    def rotates(self) -> bool:
+        """See `DeviceSpec.rotates`."""
+        return True
 
 
 class Raid0Spec(DeviceSpec):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from wbsim.models.bio import READ, Bio
@@ -48,14 +48,17 @@ class MountedSuperblock(Superblock):
     """See `models.interfaces.Superblock`.
 
     *first_block* is the first block of its part of the disk.  At the start it has *files* empty files.
+    *is_root* tells the mount point from other paths.  ``rotates`` is queue/rotational at the mount.
     """
 
     filesystem: Filesystem
 
     def __init__(
         self, env: Environment, name: str, bdi: BackingDevice, first_block: int, inodes: SuperblockInodes,
-        files: int = 0,
+        files: int = 0, *, is_root: Callable[[str], bool], rotates: bool = False,
     ) -> None:  # fmt: skip
+        self._is_root = is_root
+        self.rotates = rotates
         self._env = env
         self.directories: dict[str, Any] = {}
         self._in_making: dict[str, Completion] = {}
@@ -81,9 +84,11 @@ class MountedSuperblock(Superblock):
         return self.flight.pages + sum(flight.pages for flight in self._landing)
 
     def directory(self, thread: Thread, path: str) -> Generator[Wait, None, Any]:
-        """Return the directory at *path*; make it if it does not exist."""
+        """Return the directory at *path*; make it if it does not exist.  The root exists since mkfs."""
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)
+        elif path not in self.directories and self._is_root(path):
+            self.directories[path] = self.filesystem.names.root()
         elif path not in self.directories:
             made = self._in_making[path] = Completion(self._env, "lock i_rwsem")
             self.directories[path] = yield from self.filesystem.names.mkdir(thread)

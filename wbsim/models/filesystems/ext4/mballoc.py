@@ -4,14 +4,14 @@ Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group 
 (fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
 
 Left out: the groups' locks, stripes, the lists by average fragment (CR_GOAL_LEN_FAST searches in line),
-CR_BEST_AVAIL_LEN.  Left out also: the first groups in line on rotating disks, blocks that are freed and not
-yet committed, reserved blocks.
+CR_BEST_AVAIL_LEN, the bitmaps that are read ahead of a search and by ext4lazyinit, blocks that are freed and
+not yet committed, reserved blocks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from sortedcontainers import SortedDict, SortedList
@@ -147,15 +147,16 @@ class Mballoc:
 
     *by_order*: a search prefers the most used group that has room.  On a fresh mount it searches only groups
     whose bitmaps have been read: those of flex groups with a directory.  If these have no room, it reads all
-    bitmaps.
+    bitmaps.  Before, it looks at *groups_in_line* groups from its goal on, and reads their bitmaps.
 
     Otherwise, and with few groups, a search goes from group to group and reads each bitmap on its way.
     """
 
-    def __init__(self, geometry: Geometry, *, by_order: bool) -> None:
+    def __init__(self, geometry: Geometry, *, by_order: bool, groups_in_line: int = 0) -> None:
         self.geometry = geometry
         self._count = geometry.groups  # a copy: `find` reads it for each request
         self._by_order = by_order and self._count >= _LINEAR_SCAN_GROUPS
+        self._in_line_groups = min(groups_in_line, self._count) if self._by_order else self._count
         self.groups: dict[int, BlockGroup] = {}
         self.of_order: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
         self._free = [
@@ -242,7 +243,9 @@ class Mballoc:
         if length < 2 or length & (length - 1) or length >= 1 << _ORDERS:
             return None
         order = length.bit_length() - 1
-        group = self._most_used(start, order) if self._by_order else self._next_with(start, order)
+        group = self._next_with(start, order)
+        if group is None and self._by_order:
+            group = self._most_used(start, order)
         if group is None:
             return None
         offset = group.first_of_order(order)
@@ -261,8 +264,8 @@ class Mballoc:
     def _find_piece(self, start: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks of the first group from *start* on that has them, or the largest piece."""
         best: tuple[BlockGroup, Free] | None = None
-        for number in self._in_line(start):
-            group = self.groups.get(number) if self._by_order else self._group(number)
+        for place, number in enumerate(self._in_line(start, self._count)):
+            group = self._group(number) if place < self._in_line_groups else self.groups.get(number)
             piece = None if group is None else group.best_piece(length)
             if group is not None and piece is not None and (best is None or piece.size > best[1].size):
                 best = group, piece
@@ -288,14 +291,15 @@ class Mballoc:
         return None
 
     def _next_with(self, start: int, order: int) -> BlockGroup | None:
-        """Return the first group with a buddy of at least *order*, from *start* on and then from 0 on."""
-        for number in self._in_line(start):
+        """Return the first group in line with a buddy of at least *order*; None if none has it."""
+        for number in self._in_line(start, self._in_line_groups):
             if not self.geometry.keeps_off_data(number) and self._group(number).order >= order:
                 return self._group(number)
         return None
 
-    def _in_line(self, start: int) -> Iterator[int]:
-        return chain(range(start, self._count), range(start))
+    def _in_line(self, start: int, count: int) -> Iterator[int]:
+        """Yield the numbers of *count* groups, from *start* on and then from 0 on."""
+        return islice(chain(range(start, self._count), range(start)), count)
 
     def _numbers(self, flex: int) -> range:
         first = flex * self.geometry.flex_groups

@@ -15,7 +15,7 @@ from wbsim.models.filesystems.ext4.geometry import (
     kept_blocks,
 )
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.models.release import release_of
+from wbsim.models.release import has, release_of
 from wbsim.sim.param import (
     BadValue,
     Bytes,
@@ -34,6 +34,7 @@ from wbsim.sim.param import (
 from wbsim.sim.units import PAGE_BYTES
 
 _BUMP_PAGES: Final = 32_768
+_LINEAR_GROUPS: Final = 4  # MB_DEFAULT_LINEAR_LIMIT
 _STREAM_PAGES: Final = 16  # s_mb_stream_request
 
 
@@ -43,6 +44,7 @@ def ext4_rules(kernel: str) -> dict[str, Given]:
     bump = 0 if release >= (3, 11, 0) else _BUMP_PAGES if release >= (2, 6, 32) else _STREAM_PAGES
     page_bios = release < (2, 6, 37)
     by_order, packs_closed = release >= (5, 13, 0), release >= (6, 0, 0)
+    goal_first = release >= (6, 0, 0) and not has(release, (6, 17, 0), (6, 12, 117))
     goals = "per_processor" if release >= (6, 17, 0) else "one"
     large_folios, unwritten = release >= (6, 16, 0), release >= (5, 6, 0)
     return {
@@ -53,6 +55,11 @@ def ext4_rules(kernel: str) -> dict[str, Given]:
         "by_order": specified(by_order, "fs/ext4/mballoc.c: mb_optimize_scan, since 5.13 [R]"),
         "packs_closed": specified(
             packs_closed, "fs/ext4/mballoc.c: since 6.0 [R]; earlier, mechanisms.md 6.6 [V 3.10]"
+        ),
+        "goal_first": specified(
+            goal_first,
+            "fs/ext4/mballoc.c: since 6.0 [V 6.1.192]; 6.17 does not [R], nor does the newest 6.12"
+            " [V 6.12.117]; on 6.18: docs/measurements.md E",
         ),
         "goals": specified(
             goals, "fs/ext4/mballoc.c: one for each processor since 6.17 [R]; on 6.18: docs/measurements.md E"
@@ -80,6 +87,8 @@ class Ext4Rules(Spec):
       (to 3.10).  0: not raised.
     * ``page_bios``: each page is a separate bio (to 2.6.36).
     * ``by_order``: the search for free space prefers the most used group (5.13 and later).
+    * ``goal_first``: the search by order begins with the goal's group (6.0 to 6.16).  On a rotating disk it
+      searches four groups more in line; without this rule, the goal's group is one of the four.
     * ``packs_closed``: small files that are closed are packed into a locality group's run, like open ones
       (6.0 and later).
     * ``goals``: the number of places where large files continue.  It is one, or one for each processor and at
@@ -93,11 +102,19 @@ class Ext4Rules(Spec):
     bump_pages: int = Field(ge=0)
     page_bios: Flag
     by_order: Flag
+    goal_first: Flag
     packs_closed: Flag
     goals: Literal["one", "per_processor"]
     unwritten: Flag
     large_folios: Flag
     sync_data: Flag
+
+    def groups_in_line(self, rotates: bool) -> int:
+        """Return how many groups, from the goal's on, a search by order looks at in line before the lists.
+
+        ``rotates``: the device does, so s_mb_max_linear_groups is 4; otherwise it is 0.
+        """
+        return self.goal_first + (_LINEAR_GROUPS if rotates else 0)
 
 
 OVERHEAD: Final = 22

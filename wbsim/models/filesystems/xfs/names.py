@@ -2,6 +2,7 @@
 
 Stands for xfs_create, xfs_dialloc, xfs_ialloc_ag_alloc and xfs_dir_createname; xfs_iget, xfs_bulkstat;
 xfs_remove and xfs_inactive.  New directories take the groups in rotation, files the group of their directory.
+The root directory is in group 0.
 Left out: alignment of inode chunks, directories that spill into another group.
 """
 
@@ -88,6 +89,10 @@ class XfsNames(Names):
         self._create_ns = costs.create_ns
         self._agi_ns = costs.agi_ns
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
+
+    def root(self) -> Directory:
+        """See `Names.root`: the root directory lies in group 0, and takes no turn of the rotation."""
+        return Directory(self._groups[0])
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
         """See `Names.mkdir`; takes the next group in rotation."""
