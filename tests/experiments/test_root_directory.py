@@ -51,7 +51,7 @@ def test_large_file_of_the_root_begins_in_group_1(kernel: str, disk: str, tmp_pa
 
 
 @pytest.mark.parametrize("kernel", ["3.11", "5.12", "5.13", "6.1", "6.12", "6.18"])
-def test_large_file_of_a_subdirectory_begins_in_group_1_of_a_disk(kernel: str, tmp_path: Path) -> None:
+def test_large_file_of_a_subdirectory_ignores_it_on_disks(kernel: str, tmp_path: Path) -> None:
     """A rotating disk: the first groups from the last group used, 0 after the mount, are searched in line."""
     blocks = {first_block(tmp_path, "/data/sub/f", kernel, seed=seed) for seed in range(1, 11)}
     assert blocks == {FIRST}

@@ -22,7 +22,9 @@ from wbsim.models.writeback.wb import first_context
 from wbsim.sim.units import MS
 
 FS_MARK = "fs_mark -S0 -n 4000 -s 4096 -L 2 -D 9 -d a -d b -d c"
-FIO_WRITES = f"{FIO} --rw=randwrite --nrfiles=3 --filesize=24m --name=a --name=b --directory=/b"
+FIO_WRITES = (
+    f"{FIO} --rw=randwrite --nrfiles=3 --filesize=24m --name=a --directory=/b/c --name=b --directory=/b/d"
+)
 
 
 def dirty_now(machine: Machine) -> tuple[int, list[Any], list[Any]]:

@@ -203,8 +203,8 @@ class MountSpec(Spec):
     Several filesystems on one disk lie behind each other.
 
     * ``disk``: the name of the disk.
-    * ``at``: the absolute path of the mount point.  A single mount at ``/`` stands for one at any place:
-      files of ``/data`` then lie in its own directory, if all paths begin with ``/data``.
+    * ``at``: the absolute path of the mount point.  A single mount at ``/`` stands for one at any place.
+      If all paths begin with ``/data``, it is mounted there.
     * ``files``: the number of empty files at the start, which are dealt to the programs that read or remove
       them.
     * ``cached_inodes``: the number of clean inodes in the cache at the start.

@@ -1,7 +1,7 @@
 """The filesystems that mkfs makes without options, compared with the output of the tools.
 
 ``python -m tests.models.catalogue.test_mkfs`` writes the tables anew with mkfs.xfs, mke2fs, dumpe2fs and
-debugfs, on sparse files of the current folder, which must allow files of 20 TB (tmpfs does).
+debugfs.  It makes sparse files in the current folder, which must allow 20 TB (tmpfs does).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_ext4_geometry_equals_the_output_of_the_tools(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("row", drawn_rows(), ids=lambda row: row[0])
-def test_ext4_of_a_drawn_size_equals_the_output_of_the_tools(row: list[str]) -> None:
+def test_ext4_of_a_drawn_size_equals_the_tools(row: list[str]) -> None:
     """Inodes, free blocks, groups and the journal are equal, whatever the size of the last group."""
     size, inodes, free, *numbers, first, behind = row
     place = Target(int(size))

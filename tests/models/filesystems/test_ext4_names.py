@@ -185,7 +185,7 @@ def test_tables_of_a_short_flex_group_follow_its_own_bitmaps() -> None:
     assert geometry.inode_block(74 * 8_144 + 1) == 2_102_264
 
 
-def test_root_lies_in_group_0_and_its_files_in_group_1() -> None:
+def test_root_lies_in_group_0_and_files_in_1() -> None:
     """The root takes neither time nor an inode, and its files take the inodes behind lost+found."""
     of = Names(first_in_hash_order=1)
     root = of.names.root()

@@ -33,7 +33,7 @@ class DeviceSpec(Spec):
 
     @property
     def rotates(self) -> bool:
-        """Whether the device is a rotating disk or contains one (queue/rotational)."""
+        """True of a rotating disk, and of a device that contains one (queue/rotational)."""
         parts = (part if isinstance(part, tuple) else (part,) for part in self.parts().values())
         return any(member.rotates for members in parts for member in members)
 

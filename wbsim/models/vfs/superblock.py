@@ -48,7 +48,7 @@ class MountedSuperblock(Superblock):
     """See `models.interfaces.Superblock`.
 
     *first_block* is the first block of its part of the disk.  At the start it has *files* empty files.
-    *is_root* tells the mount point from other paths.  ``rotates`` is queue/rotational at the mount.
+    *is_root* returns whether a path is the mount point.  ``rotates`` is queue/rotational at the mount.
     """
 
     filesystem: Filesystem

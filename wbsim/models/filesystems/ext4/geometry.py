@@ -128,7 +128,7 @@ class Geometry(NamedTuple):
 
     @property
     def _reserves_descriptors(self) -> bool:
-        """Whether blocks are reserved for more descriptors; the inode of these blocks then has a block."""
+        """True if blocks are reserved for more descriptors; the inode of these blocks then has a block."""
         return self.descriptor_blocks > -(-self.groups // _DESCRIPTORS_PER_BLOCK)
 
     def _described(self, first: int) -> int:
@@ -161,8 +161,8 @@ class _Journal(NamedTuple):
 def _journal(of: Geometry) -> _Journal:
     """Return the places of the journal: free blocks from the goal on (ext2fs_fallocate), without metadata.
 
-    An extent has at most 32 768 blocks.  When the fifth is added, the tree gets a block (extent_node_split):
-    the block in front of the journal, or, if this is used, the block behind the five extents.
+    An extent has at most 32 768 blocks.  When the fifth is added, the tree gets a block (extent_node_split).
+    This is the block in front of the journal or, if that is used, the block behind the five extents.
     """
     goal = _journal_goal(of)
     before, tree, left = goal * GROUP_BLOCKS + of.metadata_blocks(goal) - 1, -1, of.journal_blocks

@@ -4,8 +4,8 @@ Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group 
 (fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
 
 Left out: the groups' locks, stripes, the lists by average fragment (CR_GOAL_LEN_FAST searches in line),
-CR_BEST_AVAIL_LEN, the bitmaps that are read ahead of a search and by ext4lazyinit, blocks that are freed and
-not yet committed, reserved blocks.
+CR_BEST_AVAIL_LEN.  Left out also: bitmaps that are read ahead of a search or by ext4lazyinit, reserved
+blocks, blocks that are freed and not yet committed.
 """
 
 from __future__ import annotations

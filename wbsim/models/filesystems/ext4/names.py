@@ -64,9 +64,8 @@ class Ext4Names(Names):
     def root(self) -> Directory:
         """See `Names.root`: the root directory lies in group 0.
 
-        NOTE: on a fresh mount of a kernel that searches by order, the kernel reads the bitmaps of these
-        groups when a file of the root first needs blocks.  Up to that moment its search may take the blocks
-        behind the tables of group 0 (docs/measurements.md E), where the model takes group 1.
+        NOTE: the model reads the bitmaps of its flex group here, the kernel when a file first needs
+        blocks.  On flash the first 8 MiB may then lie in group 0 (docs/measurements.md E), not in group 1.
         """
         self._mballoc.read_bitmaps(0)
         return Directory(self._flexes[0])
