@@ -94,7 +94,7 @@ class Queue:
 
     def _take(self) -> list[Request]:
         """Take the plugged requests in their order of issue."""
-        requests = self._plug.take()
+        requests = self._plug.take(direct=True)
         if requests:
             sectors = ((request.start_sector, request.end_sector) for request in requests)
             self._log.append((self._clock.now, "block_unplug", *sectors))

@@ -1,4 +1,4 @@
-"""What a run costs, as a number that is the same in each run: work that is counted, times measured weights.
+"""The cost of a run as a number that is the same in each run: counted work times measured weights.
 
 A change that makes a run slower is found here, in the default suite, and not a month later in a benchmark.
 The time of a run differs from run to run, so the work of tiny runs of P13, W25 and V13 is counted instead:
@@ -17,7 +17,8 @@ The time of a run differs from run to run, so the work of tiny runs of P13, W25 
 
 All but the last are counted on the interpreted engine, which runs the same source.  The weights (ns) are
 those of the compiled engine; ``--weigh`` measures them again.  The sum of a report may grow by `MOST`.  A
-commit that needs more raises the committed sum, with a reason and the CPU time of P13 in pairs (`make bench`):
+commit that needs more raises the committed sum, with a reason and the ratio of P13's CPU times in pairs
+(`make bench`):
 
     python -m tests.measures.costs --write --because "fsync waits for its file" --pairs 1.03
 
@@ -249,7 +250,7 @@ def excesses(counts: dict[str, Counts], committed: dict[str, Counts]) -> list[st
 
 
 def stop_line(counts: dict[str, Counts], because: str, pairs: str) -> str:
-    """Return the line of this stop: the day, the commit before, the sums (ms), the pairs' ratio, the reason."""
+    """Return the line of this stop: day, commit before, sums (ms), ratio of the pairs, reason."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()

@@ -328,7 +328,7 @@ def test_deadline_batch_begins_with_an_expired_write(waited_ns: int, expected: l
 
 
 def test_deadline_serves_two_batches_of_reads_before_writes() -> None:
-    """With batches of one request: R R W R R W."""
+    """Batches of one request leave in the order R R W R R W, as long as both kinds wait."""
     of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=1), BOUNDS)
     for place in range(4):
         of.insert(Request(Bio(100 * place, 8, op="R")))

@@ -307,7 +307,7 @@ def test_requests_of_two_queues_leave_queue_by_queue_above_two(era: str) -> None
 @pytest.mark.parametrize(
     ("era", "merges"), [("5.17", [False, False]), ("5.18", [True, False]), ("6.1", [True, False])]
 )
-def test_newest_request_of_another_queue_stops_5_16_and_5_17(era: str, merges: list[bool]) -> None:
+def test_newest_request_of_another_queue_ends_the_search(era: str, merges: list[bool]) -> None:
     """The plug has requests at 0 and at 1 000 of sda, and at 0 of sdb as the newest.
 
     From 5.18 on a bio of sda at 1 008 joins the newest request of sda.  No kernel here tries the oldest.

@@ -63,9 +63,7 @@ def test_requests_leave_queue_by_queue() -> None:
     ("scheduler", "sleeps", "order"),
     [("none", False, [80, 400, 800]), ("none", True, [800, 400, 80]), ("mq-deadline", False, [800, 400, 80])],
 )
-def test_plug_of_6_1_leaves_newest_first_only_on_the_direct_path(
-    scheduler: str, sleeps: bool, order: list[int]
-) -> None:
+def test_plug_of_6_1_is_reversed_on_the_direct_path(scheduler: str, sleeps: bool, order: list[int]) -> None:
     """Requests at 800, 400 and 80 come; only without a scheduler and without sleep the order is reversed."""
     block, left = BlockLayer(era="6.1", scheduler=scheduler), list[int]()
     block.queue.signals.block_unplug.observers.append(

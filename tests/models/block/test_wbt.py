@@ -179,7 +179,7 @@ def test_wbt_limits_of_four_requests_are_3_2_and_1() -> None:
 
 
 def test_wbt_admits_synchronous_writes_up_to_its_largest_limit() -> None:
-    """get_limit: a write with REQ_SYNC may have 3 of 4 requests, whoever submits it."""
+    """get_limit: a write with REQ_SYNC may have 3 of 4 requests, in the background, too."""
     of = WritebackThrottling(Environment(), 4, True)
     assert [of.room(background, sync=True) for background in (True, False)] == [3, 3]
 

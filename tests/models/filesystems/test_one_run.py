@@ -238,7 +238,8 @@ def _written(filesystem: Any, thread: Thread, inode: Any) -> Steps:
     ("filesystem", "kernel", "pages", "folio"),
     [
         ("loop-xfs", "6.18", 1, 1), ("loop-xfs", "6.18", 4, 4), ("loop-xfs", "6.18", 7, 4),
-        ("loop-xfs", "6.1", 4, 4), ("loop-xfs", "5.10", 4, 1), ("loop-ext4", "6.14", 4, 1),
+        ("loop-xfs", "6.6", 4, 4), ("loop-xfs", "6.5", 4, 1),
+        ("loop-xfs", "5.10", 4, 1), ("loop-ext4", "6.14", 4, 1),
         ("loop-ext4", "6.18", 4, 4), ("loop-ext4", "6.18", 1_000, 512),
     ],
 )  # fmt: skip

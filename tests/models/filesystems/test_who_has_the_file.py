@@ -64,7 +64,9 @@ def test_rwsem_spins_for_readers_from_5_3_on() -> None:
     assert {name for name in spin_ns if spin_ns[name]} == {
         "5.4",
         "5.10",
+        "5.15",
         "5.17",
+        "5.18",
         "6.1",
         "6.14",
         "6.17",

@@ -35,8 +35,8 @@ def mb_per_s(kernel: str, filesystem: str, call: str) -> float:
     ("kernel", "filesystem", "published"),
     [
         ("6.15", "loop-ext4", (1_631, 2_088, 2_143)),
-        ("5.17", "loop-xfs", (1_631, 2_088, 2_143)),
-        ("5.18", "loop-xfs", (1_719, 5_092, 5_716)),
+        ("6.5", "loop-xfs", (1_631, 2_088, 2_143)),
+        ("6.6", "loop-xfs", (1_719, 5_092, 5_716)),
     ],
 )
 def test_fitted_costs_give_the_published_rate_of_each_call_size(
@@ -47,7 +47,7 @@ def test_fitted_costs_give_the_published_rate_of_each_call_size(
     assert rates == [pytest.approx(rate, rel=0.05) for rate in published]
 
 
-@pytest.mark.parametrize(("kernel", "folios"), [("5.17", 4), ("5.18", 1)])
+@pytest.mark.parametrize(("kernel", "folios"), [("6.5", 4), ("6.6", 1)])
 def test_fs_mark_pays_for_the_folios_of_its_calls(kernel: str, folios: int) -> None:
     """A file of 64 KiB takes four calls of four pages, and 100 ns to join the list of dirty inodes."""
     command = "fs_mark -k -S0 -n 20 -s 65536 -L 1 -d a"

@@ -176,7 +176,7 @@ def test_background_work_continues_while_a_context_exceeds_its_share() -> None:
     assert not loop.writeback.over_background(loop.wb)
 
 
-def test_background_work_to_3_1_does_not_look_at_the_share() -> None:
+def test_background_work_to_3_1_ignores_the_share() -> None:
     """Six dirty pages are below the threshold of ten, so nothing is written, whatever the share is."""
     loop = Loop(slice_time=1, background=10, background_test="global")
     loop.share = lambda pages: pages // 5
@@ -184,7 +184,7 @@ def test_background_work_to_3_1_does_not_look_at_the_share() -> None:
     assert loop.perform(Work("background")) == [(0, "over")]
 
 
-def test_background_work_of_3_1_takes_no_inode_dirtied_after_its_start() -> None:
+def test_background_work_of_3_1_takes_no_late_inode() -> None:
     """An inode that is dirtied during the first pass waits for other work in 3.1 and 3.2."""
     loop = Loop(background_takes="at_start")
     loop.dirty(("a", 0, 3))

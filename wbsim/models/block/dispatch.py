@@ -3,12 +3,17 @@
 Stands for deadline_dispatch_requests, dd_dispatch_request and deadline_check_fifo (deadline-iosched.c,
 mq-deadline.c), and for cfq_select_queue, cfq_should_preempt and cfq_check_fifo (cfq-iosched.c).  Pure.
 
-Left out of deadline: priorities (5.14 and later).  To 5.13, a batch in another direction than the one before
-begins with its oldest request; here it goes on by sector, as from 5.14 on.  To 6.4, the next request of a
-batch is chosen when the one before it leaves; here it is chosen when it leaves itself.
+Left out of deadline:
 
-Left out of CFQ: a queue for each task, so all synchronous requests are in one queue and leave in order of
-arrival; idling; the wait of asynchronous requests until no synchronous one is in the device; priorities.
+* priorities (5.14 and later)
+* the start of a batch in another direction with its oldest request (to 5.13); here it goes on by sector
+* the choice of a request when the one before it leaves (to 6.4); here it is chosen when it leaves itself
+
+Left out of CFQ:
+
+* a queue for each task; here all synchronous requests are in one queue, in order of arrival
+* idling, and priorities
+* the wait of asynchronous requests until no synchronous one is in the device
 """
 
 from __future__ import annotations

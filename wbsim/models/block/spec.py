@@ -52,15 +52,15 @@ class PlugRules(Spec):
     * ``flush_bytes``: a new request flushes the plug first if the ``flush_of`` request has this size and the
       queue merges at all; without it, never.
     * ``flush_of``: the request whose size is compared with ``flush_bytes``.
-    * ``order``: the order in which a flush issues the requests directly: of one queue without a scheduler, by
-      a task that does not go to sleep.
+    * ``order``: the order in which a flush issues requests of one queue directly: without a scheduler, and
+      while the task goes on.
     * ``order_scheduler``: the order for one queue with a scheduler, or when the task goes to sleep.
     * ``order_mixed``: the order for a plug of several queues that holds more than ``mixed_above`` requests.
       ``queue`` is the order of arrival, queue by queue.
     * ``mixed_above``: the number of requests above which ``order_mixed`` holds.
     * ``meta_apart``: a bio and a request merge only if both or neither have REQ_META.
-    * ``insertion_repeats``: a waiting request that took in a request from a plug then joins the request in
-      front of it, and so on (3.8 and later).
+    * ``insertion_repeats``: a waiting request that took in a plugged one then joins the request in front of
+      it, and so on (3.8 and later).
     * ``unplug_requests``: the number of requests at which the plug of a queue opens (q->unplug_thresh);
       without it, the queue has no plug.
     * ``unplug_time``: the time after which the plug of a queue opens (q->unplug_delay); without it, the queue

@@ -20,22 +20,23 @@ _RULES: Final = "mechanisms.md 1.2, 1.3"
 
 
 def _plug(
-    tried: str, most: tuple[int | None, int | None], flush_bytes: int | None, flush_of: str,
+    tried: str, most: tuple[int | None, int | None], flush: tuple[int | None, str],
     orders: tuple[str, str, str], kernel: str, mixed_above: int = 1, meta_apart: bool = False,
     insertion_repeats: bool = True,
 ) -> dict[str, Given]:  # fmt: skip
     """Return the rules of a plug.
 
-    *most* is the largest number of requests, and *orders* is the order of issue: directly, through a
-    scheduler, and for several queues.
+    *most* is the largest number of requests.  *flush* is the size of a request that flushes the plug, and
+    which request is judged.  *orders* has the orders of issue: directly, through a scheduler, for several
+    queues.
     """
     source = f"{_RULES} [V {kernel}]"
     return {
         "tried": specified(tried, source),
         "max_requests": specified(most[0], source),
         "max_requests_mixed": specified(most[1], source),
-        "flush_bytes": specified(flush_bytes, source),
-        "flush_of": specified(flush_of, source),
+        "flush_bytes": specified(flush[0], source),
+        "flush_of": specified(flush[1], source),
         "order": specified(orders[0], source),
         "order_scheduler": specified(orders[1], source),
         "order_mixed": specified(orders[2], source),
@@ -52,23 +53,23 @@ def _plug(
 _FIFO: Final = ("fifo", "fifo", "queue")
 _SORTED: Final = ("sector", "sector", "sector")
 _PLUGS: Final = {
-    "2.6.39": _plug("all", (None, None), None, "newest", _FIFO, "2.6.39, 3.0.8", insertion_repeats=False),
-    "3.1": _plug("all", (16, None), None, "newest", _FIFO, "3.1, 3.6.5", insertion_repeats=False),
-    "3.11": _plug("all", (16, None), None, "newest", _SORTED, "3.8.13, 3.10, 3.11"),
-    "4.3": _plug("all", (16, None), None, "newest", _SORTED, "4.3, single hardware queue"),
-    "4.9": _plug("all", (16, None), None, "newest", _SORTED, "4.9"),
-    "4.19": _plug("all", (16, None), 128 * KIB, "newest", _SORTED, "4.10.17, 4.12, 4.20"),
-    "5.4": _plug("all", (16, 16), 128 * KIB, "newest", _FIFO, "5.0.1, 5.4, 5.14.2", 2),
-    "5.10": _plug("all", (32, 64), 128 * KIB, "newest", _FIFO, "5.10.89", 2),
-    "5.15": _plug("all", (32, 64), 128 * KIB, "newest", _FIFO, "5.15.55, 5.15.85", 2, meta_apart=True),
-    "5.17": _plug("last", (32, 64), 128 * KIB, "newest", ("lifo", "fifo", "fifo"), "5.17-rc5"),
-    "5.18": _plug("newest", (32, 64), 128 * KIB, "newest", ("lifo",) * 3, "5.19, 6.0-rc1", meta_apart=True),
+    "2.6.39": _plug("all", (None, None), (None, "newest"), _FIFO, "2.6.39, 3.0.8", insertion_repeats=False),
+    "3.1": _plug("all", (16, None), (None, "newest"), _FIFO, "3.1, 3.6.5", insertion_repeats=False),
+    "3.11": _plug("all", (16, None), (None, "newest"), _SORTED, "3.8.13, 3.10, 3.11"),
+    "4.3": _plug("all", (16, None), (None, "newest"), _SORTED, "4.3, single hardware queue"),
+    "4.9": _plug("all", (16, None), (None, "newest"), _SORTED, "4.9"),
+    "4.19": _plug("all", (16, None), (128 * KIB, "newest"), _SORTED, "4.10.17, 4.12, 4.20"),
+    "5.4": _plug("all", (16, 16), (128 * KIB, "newest"), _FIFO, "5.0.1, 5.4, 5.14.2", 2),
+    "5.10": _plug("all", (32, 64), (128 * KIB, "newest"), _FIFO, "5.10.89", 2),
+    "5.15": _plug("all", (32, 64), (128 * KIB, "newest"), _FIFO, "5.15.55, 5.15.85", 2, meta_apart=True),
+    "5.17": _plug("last", (32, 64), (128 * KIB, "newest"), ("lifo", "fifo", "fifo"), "5.17-rc5"),
+    "5.18": _plug("newest", (32, 64), (128 * KIB, "newest"), ("lifo",) * 3, "5.19, 6.0-rc1", meta_apart=True),
     "6.1": _plug(
-        "newest", (32, 64), 128 * KIB, "newest", ("lifo", "fifo", "fifo"), "6.1.192, 6.2.12, 6.4 to 6.12.0",
+        "newest", (32, 64), (128 * KIB, "newest"), ("lifo", "fifo", "fifo"), "6.1.192, 6.2.12, 6.4 to 6.12.0",
         meta_apart=True,
     ),
-    "6.14": _plug("oldest", (32, 64), 128 * KIB, "oldest", ("fifo",) * 3, "6.14", meta_apart=True),
-    "6.17": _plug("tail", (32, 64), 128 * KIB, "oldest", ("fifo",) * 3, "6.12.117, 6.17", meta_apart=True),
+    "6.14": _plug("oldest", (32, 64), (128 * KIB, "oldest"), ("fifo",) * 3, "6.14", meta_apart=True),
+    "6.17": _plug("tail", (32, 64), (128 * KIB, "oldest"), ("fifo",) * 3, "6.12.117, 6.17", meta_apart=True),
 }  # fmt: skip
 """The rules of plugs by era.  An era has the name of a release or of a long-term series in it."""
 
@@ -188,6 +189,28 @@ def _sched(release: Release) -> Mapping[str, Given]:
     return {**sched, "hz": _HZ_OF_6_18} if release >= (6, 18, 0) else sched
 
 
+def _writeback(release: Release, plug_scope: str, source: str) -> dict[str, Given]:
+    """Return the rules of the writeback loop; *source* says when a plug had the scope *plug_scope*."""
+    return {
+        "plug_scope": specified(plug_scope, source),
+        "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
+        "used_up": specified("more_io", "mechanisms.md 2.1 [V 2.6.37, 3.11, 6.17]"),
+        "leaves": specified(True, "mechanisms.md 2.2 [V 3.11]; since 2.6.38, commit aa373cf5 [R]"),
+        "explicit_takes": specified("at_start", "mechanisms.md 2.1 [V 3.11, 6.17]"),
+        "background_takes": specified(
+            "at_start" if (3, 1, 0) <= release < (3, 3, 0) else "at_pass",
+            "fs/fs-writeback.c: all inodes to 3.0; commit 1bc36b64, from 3.3 on [V 3.0.8, 3.1.3, 3.3.8]",
+        ),
+        "background_test": specified(
+            "share" if release >= (3, 2, 0) else "global",
+            "fs/fs-writeback.c: over_bground_thresh, commit b00949aa, from 3.2 on [V 3.1.3, 3.2.0]",
+        ),
+        "waits_for_io": specified(release < (3, 11, 0), "fs/fs-writeback.c: up to 3.10, commit 7747bd4b [R]"),
+        "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
+        "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
+    }
+
+
 def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
     """Return the inputs of a kernel with IO-less throttling and one flusher per device.
 
@@ -209,26 +232,7 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
             release >= (4, 10, 0), "block/blk-wbt.c from 4.10 on [R]; on 6.18: docs/measurements.md I"
         ),
         "plug": _PLUGS[era_of(name)] if release >= (2, 6, 39) else _QUEUE_PLUG,
-        "writeback": {
-            "plug_scope": specified(plug_scope, source),
-            "slice_time": specified(100 * MS, "mechanisms.md 2.2 [V 3.11, 4.3, 6.17]: HZ/10"),
-            "used_up": specified("more_io", "mechanisms.md 2.1 [V 2.6.37, 3.11, 6.17]"),
-            "leaves": specified(True, "mechanisms.md 2.2 [V 3.11]; since 2.6.38, commit aa373cf5 [R]"),
-            "explicit_takes": specified("at_start", "mechanisms.md 2.1 [V 3.11, 6.17]"),
-            "background_takes": specified(
-                "at_start" if (3, 1, 0) <= release < (3, 3, 0) else "at_pass",
-                "fs/fs-writeback.c: all inodes to 3.0; commit 1bc36b64, from 3.3 on [V 3.0.8, 3.1.3, 3.3.8]",
-            ),
-            "background_test": specified(
-                "share" if release >= (3, 2, 0) else "global",
-                "fs/fs-writeback.c: over_bground_thresh, commit b00949aa, from 3.2 on [V 3.1.3, 3.2.0]",
-            ),
-            "waits_for_io": specified(
-                release < (3, 11, 0), "fs/fs-writeback.c: up to 3.10, commit 7747bd4b [R]"
-            ),
-            "expire": specified(30 * S, "mechanisms.md 0 [V all]: dirty_expire_centisecs"),
-            "interval": specified(5 * S, "mechanisms.md 0 [V all]: dirty_writeback_centisecs"),
-        },
+        "writeback": _writeback(release, plug_scope, source),
         "inodes": _inodes("inode_sb_list_lock", "2.6.39 to 4.2 [V 2.6.39, 3.11]", lru=lru, lru_checks=lists),
         "flusher": {
             "kind": specified("per_bdi", "mechanisms.md 4.2 [V 3.10]"),

@@ -21,7 +21,7 @@ class WritebackRules(Spec):
     * ``background_takes``: background work takes the inodes that were dirty before each of its passes, or (in
       3.1 and 3.2) when the work began.
     * ``background_test``: background work goes on while all dirty pages are above the background threshold
-      ("global", to 3.1), or while the context is above its share of it, too ("share").
+      ("global", to 3.1).  With "share" it also goes on while the context is above its share.
     * ``waits_for_io``: the work of a sync(2) waits for the I/O of each inode (to 3.10).
     * ``expire``: the age at which periodic writeback takes a dirty inode (dirty_expire_centisecs).
     * ``interval``: the time between two periodic wake-ups of the flusher (dirty_writeback_centisecs).

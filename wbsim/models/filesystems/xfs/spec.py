@@ -108,8 +108,8 @@ class XfsRules(Spec):
       call, and the call may write this number of further pages.
     * ``whole_calls``: a reservation is counted from the end of the write(2), not of the page (iomap: 4.8 and
       later).
-    * ``wraps``: a walk that reaches the end of the file continues at its beginning, once (to 4.19,
-      and in stable series of 4.14 and 4.19 until early 2020).
+    * ``wraps``: a walk that reaches the end of the file continues at its beginning, once (to 4.19;
+      stable 4.14 and 4.19 to early 2020).
     * ``unwritten``: blocks are allocated as unwritten, and converted after the write (5.8 and later).
     * ``large_folios``: a folio is as large as the write(2) that made it (6.6 and later).
     * ``spans_calls``: an ioend may contain the pages of several calls of writepage (4.6 and later).
