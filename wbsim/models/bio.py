@@ -9,6 +9,8 @@ from mypy_extensions import mypyc_attr
 
 READ: Final = "R"
 """The op of a read."""
+FLUSH: Final = "FW"
+"""The op of a write with PREFLUSH or FUA, such as a record of a log."""
 DISCARD: Final = "D"
 """The op of a discard, which has a separate size limit."""
 

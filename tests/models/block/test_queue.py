@@ -11,13 +11,13 @@ from tests.harness import FIO, LIMITS, BlockLayer, loop_config
 from tests.waits import Waits
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.models.bio import Bio, Request
+from wbsim.models.bio import FLUSH, Bio, Request
 from wbsim.models.block.queue import RequestStats
 from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import ANY_CPU
 from wbsim.sim.engine import Steps, Task
-from wbsim.sim.units import KIB
+from wbsim.sim.units import KIB, MS
 
 
 def test_finish_plug_issues_merged_requests_sorted_by_sector() -> None:
@@ -392,3 +392,20 @@ def test_impossible_async_depth_is_refused(given: str, message: str) -> None:
     text = loop_config(f"{FIO} --rw=write --filesize=4m --name=a", dirty_mib=2)
     with pytest.raises(BadInput, match=message):
         parse(text, "x.toml", [f"machine.disks.loop0.queue.elevator={given}"])
+
+
+@pytest.mark.parametrize("scheduler", ["noop", "deadline", "cfq"])
+def test_flush_passes_the_requests_that_wait(scheduler: str) -> None:
+    """blk_insert_flush: with one request in the driver and three waiting, a flush is the next to leave."""
+    block = BlockLayer(scheduler=scheduler, depth=1, latency_ns=MS)
+
+    def body(thread: Thread) -> Steps:
+        for start in (0, 1_000, 2_000, 3_000):
+            yield from block.submit(thread, block.bio(start))
+        flush = Bio(9_000, 8, op=FLUSH, queue=block.queue, sync=True, nomerge=True, meta=True)
+        yield from block.submit(thread, flush)
+        assert block.queue.waiting == 4
+
+    block.run(body)
+    assert [request.start_sector for request in block.device.requests] == [0, 9_000, 1_000, 2_000, 3_000]
+    assert block.queue.waiting == 0

@@ -84,7 +84,7 @@ class Sampler:
 
 def _of_disk(queue: Queue) -> tuple[int, ...]:
     reads, writes = queue.stat.reads, queue.stat.writes
-    queued = len(queue.elevator.waiting) + queue.stat.in_flight
+    queued = queue.waiting + queue.stat.in_flight
     return (
         writes.ios, writes.sectors, queue.busy_ns, queued, writes.wait_ns, reads.ios, reads.wait_ns,
     )  # fmt: skip

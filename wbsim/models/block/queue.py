@@ -1,16 +1,18 @@
 """The request queue: requests in the elevator, requests in the driver, and completions.
 
-Stands for __elv_add_request, __blk_run_queue and blk_account_io_done (block/blk-core.c).  Left out: the queue
-lock in completions, several hardware queues and their software contexts.
+Stands for __elv_add_request, __blk_run_queue and blk_account_io_done (block/blk-core.c), and for
+blk_insert_flush (block/blk-flush.c).  Left out: the queue lock in completions, several hardware queues and
+their software contexts; the drain of the queue around a barrier (to 2.6.36).
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from wbsim.models.bio import READ, Bio, BlockDevice, Request
+from wbsim.models.bio import FLUSH, READ, Bio, BlockDevice, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import QueuePlug, plug_of
@@ -79,6 +81,7 @@ class Queue:
         )
         self._plug = plug_of(rules, env, parts.urgent, self._feed_driver)
         self._busy_since: int | None = None
+        self._flushes: deque[Request] = deque()  # they pass the elevator
         self.wbt: WritebackThrottling | None = None
         if wbt:
             depth = spec.queue_depth or spec.nr_requests
@@ -123,6 +126,11 @@ class Queue:
         since = self._busy_since
         return self.stat.busy_ns + (0 if since is None else self._env.now - since)
 
+    @property
+    def waiting(self) -> int:
+        """The number of requests that the driver has not taken yet."""
+        return len(self.elevator.waiting) + len(self._flushes)
+
     def unplug(self) -> None:
         """blk_unplug: open the queue's plug for a task that waits, and feed the driver."""
         if self._plug is not None and self._plug.closed:
@@ -143,7 +151,7 @@ class Queue:
         Raises:
             LawBroken: a request was lost or has no place in the pool, or a part was used for too long.
         """
-        waiting, taken, stat = len(self.elevator.waiting), self._async.count + self._sync.count, self.stat
+        waiting, taken, stat = self.waiting, self._async.count + self._sync.count, self.stat
         require(
             waiting >= 0 and 0 <= stat.in_flight <= min(self._depth, taken - waiting),
             f"{self.name}: every request must have a place in the pool: {waiting} wait, {stat.in_flight} of"
@@ -177,7 +185,8 @@ class Queue:
     def insert(self, requests: list[Request], task: Task) -> None:
         """Put *requests* of *task* into the elevator, in order, and run the queue.
 
-        A scheduler that sorts sees all of them before the driver gets one.
+        A scheduler that sorts sees all of them before the driver gets one.  A flush passes the elevator: it
+        leaves as soon as the driver takes a request.
         """
         stat, elevator = self.stat, self.elevator
         cpu = task.cpu if self._to_submitter else ANY_CPU  # the processor that the completions interrupt
@@ -187,11 +196,13 @@ class Queue:
             request.cpu = cpu
             if self._plug is not None:
                 self._gather(request, self._plug)
+            elif request.op == FLUSH:
+                self._flushes.append(request)
             elif not elevator.sorts and not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
             elif elevator.insert(request):
                 self._waits(request)
-        if elevator.sorts and self._plug is None:
+        if (elevator.sorts or self._flushes) and self._plug is None:
             self._feed_driver()
 
     def _gather(self, request: Request, plug: QueuePlug) -> None:
@@ -215,14 +226,16 @@ class Queue:
         """
         if self._plug is not None:
             self._plug.closed = False
-        if self.elevator.waiting:
+        if self.elevator.waiting or self._flushes:
             self._feed_driver()
         elif not self.stat.in_flight and self._busy_since is not None:
             self.stat.busy_ns += self._env.now - self._busy_since
             self._busy_since = None
 
     def _feed_driver(self) -> None:
-        stat, elevator = self.stat, self.elevator
+        stat, elevator, flushes = self.stat, self.elevator, self._flushes
+        while flushes and stat.in_flight < self._depth:
+            self._dispatch(flushes.popleft())
         while elevator.waiting and stat.in_flight < self._depth:
             self._dispatch(elevator.next(self._env.now))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from wbsim.models.bio import Bio
+from wbsim.models.bio import FLUSH, Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
 from wbsim.models.interfaces import Thread
@@ -240,9 +240,8 @@ class XfsLog:
         self._written += sectors * SECTOR_BYTES
         segments = self._queue.limits.segments_of(sectors * SECTOR_BYTES)
         return Bio(
-            start, sectors, segments=segments, op="FW", queue=self._queue, sync=True, nomerge=True, meta=True,
-            unplug=True,
-            end_io=self._record_done,
+            start, sectors, segments=segments, op=FLUSH, queue=self._queue, sync=True, nomerge=True,
+            meta=True, unplug=True, end_io=self._record_done,
         )  # fmt: skip
 
     def _record_done(self, _: object) -> None:
