@@ -16,13 +16,13 @@ reproduce: .venv/runtime
 # commands and reports (`long`) run in test-compiled, at a fifth of the cost.
 test: .venv/development
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	$(BIN)/mypy & types=$$!; $(BIN)/python -m tests.warm && $(BIN)/pytest -n auto -m 'not (fullsize or long)'; tests=$$?; wait $$types && exit $$tests
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m tests.warm && $(BIN)/pytest -n auto --durations=10 -m 'not (fullsize or long)'; tests=$$?; wait $$types && exit $$tests
 
 # The tests with the compiled engine, and a comparison of its results with those of the source.
 test-compiled: .venv/development
 	@$(MAKE) --no-print-directory compiled
 	WBSIM_ENGINE=compiled $(BIN)/python -m tests.warm
-	WBSIM_ENGINE=compiled $(BIN)/pytest -n auto -m 'not (fullsize or stock or source)'
+	WBSIM_ENGINE=compiled $(BIN)/pytest -n auto --durations=10 -m 'not (fullsize or stock or source)'
 
 lint: .venv/development
 	$(BIN)/ruff check .

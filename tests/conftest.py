@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any, Final
 
 # Tests run on the sources, not on an old build, unless WBSIM_ENGINE is set.
@@ -45,6 +46,27 @@ engine.MAX_SHRINKING_SECONDS = 5
 assert callable(providers._get_local_constants), "hypothesis has no _get_local_constants; adapt this line"
 providers._get_local_constants = lambda: providers._local_constants
 settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "gate")
+
+
+ONCE: Final = (
+    "documents", "experiments/commands", "experiments/config", "experiments/formats", "experiments/machines",
+    "experiments/pictures", "experiments/statistics", "experiments/sweeps", "measures/test_english.py",
+    "measures/test_lines.py", "measures/test_markdown.py", "measures/test_prose.py", "models/catalogue",
+    "test_architecture.py", "test_mutants.py",
+)  # fmt: skip
+"""Tests of code that the compiled engine lacks: `make test` has run them, apart from the `long` ones."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on the compiled engine, what the source has answered."""
+    if not COMPILED:
+        return
+    tests = Path(__file__).parent
+    answered = [item for item in items if item.path.relative_to(tests).as_posix().startswith(ONCE)]
+    answered = [item for item in answered if item.get_closest_marker("long") is None]
+    config.hook.pytest_deselected(items=answered)
+    left_out = set(answered)
+    items[:] = [item for item in items if item not in left_out]
 
 
 _STAND_IN: Final = re.compile(r"object expected; got (types\.SimpleNamespace|tests\.|tuple\[types\.)")

@@ -77,7 +77,7 @@ def counted(act: Any) -> dict[str, int]:
 
 
 def test_objects_starts_resumptions_and_pushes_are_counted(module: ModuleType) -> None:
-    """Three objects, two pushes, and a generator that waits four times; a generator that is not begun is free."""
+    """Three objects, two pushes, four waits of a generator; one that is not begun costs nothing."""
 
     def act() -> None:
         for x in range(3):
@@ -111,7 +111,7 @@ def test_code_of_other_places_is_not_counted() -> None:
 @pytest.mark.parametrize(("factor", "grown"), [(MOST, []), (MOST + 0.001, ["P13"]), (0.5, [])])
 def test_growth_above_the_bound_is_an_excess(factor: float, grown: list[str]) -> None:
     """2 % more is allowed; the message names the report and the count that grew."""
-    before = {name: 1_000_000 for name in WEIGHTS}
+    before = dict.fromkeys(WEIGHTS, 1_000_000)
     now = {"P13": {name: round(factor * count) for name, count in before.items()}}
     lines = excesses(now, {"P13": before})
     assert [line.split()[0] for line in lines] == grown

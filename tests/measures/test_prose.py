@@ -292,7 +292,7 @@ def test_write_lowers_and_raises_on_request_only(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["verse"], "there is no section 'verse'; use one of prose, lines, ways, counts, rows"),
+        (["verse"], "there is no section 'verse'; use one of prose, lines, ways, costs, rows"),
         (["--raise"], "--raise changes what --write does; give both"),
         (["--write", "prose"], "--write prints no section; leave the sections out"),
     ],

@@ -85,8 +85,8 @@ class PlugRules(Spec):
 class ElevatorRules(Spec):
     """The I/O scheduler of a queue.
 
-    deadline and mq-deadline dispatch by sector in batches.  cfq dispatches synchronous requests first, by
-    sector from the end of the last request.
+    deadline and mq-deadline dispatch by sector, in batches of reads or of writes.  cfq dispatches synchronous
+    requests in order of arrival, and leaves a part of the time to the others, which go by sector.
 
     * ``scheduler``: the name of the scheduler as in sysfs.
     * ``fifo_batch``: the number of requests in a batch of deadline and mq-deadline.
