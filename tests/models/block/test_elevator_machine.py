@@ -321,10 +321,10 @@ def test_deadline_batch_goes_on_by_sector() -> None:
 def test_deadline_batch_begins_with_an_expired_write(waited_ns: int, expected: list[int]) -> None:
     """A write that is 5 s old begins the next batch; its sector is far ahead of the others.
 
-    900 came at 0, the others 4 s later.  A batch has one request.  Behind 900 the sweep begins again.
+    900 came at 1 s, the others 4 s later.  A batch has one request.  Behind 900 the sweep begins again.
     """
-    of = filled("deadline", 1, (900, 0, False), *((at, 4 * S, False) for at in (20, 40, 60)))
-    assert starts(of, waited_ns, waited_ns, waited_ns) == expected
+    of = filled("deadline", 1, (900, S, False), *((at, 5 * S, False) for at in (20, 40, 60)))
+    assert starts(of, *[S + waited_ns] * 3) == expected
 
 
 def test_deadline_serves_two_batches_of_reads_before_writes() -> None:
@@ -361,9 +361,9 @@ def test_asynchronous_requests_of_cfq_have_a_slice_beside_synchronous_ones() -> 
 
 @pytest.mark.parametrize(("waited_ns", "first"), [(250 * MS - 1, 200), (250 * MS, 900)])
 def test_slice_of_cfq_begins_with_an_expired_request(waited_ns: int, first: int) -> None:
-    """The head is at 108; 900 came first, and begins a slice if it has waited for 250 ms."""
-    of = filled("cfq", 16, (100, 0, False), (900, 0, False), (200, 0, False))
-    assert starts(of, 0, waited_ns) == [100, first]
+    """The head is at 108; 900 came first, at 1 s, and begins a slice if it has waited for 250 ms."""
+    of = filled("cfq", 16, (100, S, False), (900, S, False), (200, S, False))
+    assert starts(of, S, S + waited_ns) == [100, first]
 
 
 def test_asynchronous_slice_of_cfq_has_40_ms_or_16_requests() -> None:
