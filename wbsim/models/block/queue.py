@@ -192,17 +192,18 @@ class Queue:
         cpu = task.cpu if self._to_submitter else ANY_CPU  # the processor that the completions interrupt
         if self._busy_since is None:
             self._busy_since = self._env.now
+        sorts = elevator.sorts
         for request in requests:
             request.cpu = cpu
             if self._plug is not None:
                 self._gather(request, self._plug)
-            elif request.op == FLUSH:
+            elif request.nomerge and request.op == FLUSH:
                 self._flushes.append(request)
-            elif not elevator.sorts and not elevator.waiting and stat.in_flight < self._depth:
+            elif not sorts and not elevator.waiting and stat.in_flight < self._depth:
                 self._dispatch(request)
             elif elevator.insert(request):
                 self._waits(request)
-        if (elevator.sorts or self._flushes) and self._plug is None:
+        if (sorts or self._flushes) and self._plug is None:
             self._feed_driver()
 
     def _gather(self, request: Request, plug: QueuePlug) -> None:

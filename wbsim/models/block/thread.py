@@ -144,8 +144,11 @@ class BlockThread(Thread):
 
     def _taken(self, plug: Plug, asleep: bool = False) -> list[Request]:
         """Empty *plug*, and return its requests, queue by queue; *asleep*: the thread goes to sleep."""
-        requests = plug.requests
-        requests = plug.take(bool(requests) and not asleep and not requests[0].queue.elevator.sorts)
+        requests, direct = plug.requests, not asleep
+        if direct and len(requests) > 1:
+            queue: Queue = requests[0].queue
+            direct = not queue.elevator.sorts
+        requests = plug.take(direct)
         if requests and self._on_unplug:
             self._signals.block_unplug.emit(task=self.task, requests=requests)
         return requests
