@@ -14,6 +14,7 @@ Left out of CFQ:
 * a queue for each task; here all synchronous requests are in one queue, in order of arrival
 * idling, and priorities
 * the wait of asynchronous requests until no synchronous one is in the device
+* the end of an asynchronous slice before its first request; here each slice has one, so none starves
 """
 
 from __future__ import annotations
