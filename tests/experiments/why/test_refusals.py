@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,67 +14,47 @@ from wbsim.experiments.running.jobs import Failure, Job
 from wbsim.experiments.why.refusals import Refused, refusals_of
 from wbsim.experiments.why.sensitivity import guesses_of, sensitivity
 
-USUAL = {"chunk": 64, "size": 10, "count": 10, "other": 1}
+USUAL = {"chunk": 64, "size": 10, "other": 1}
 
 
-def messages(values: Mapping[str, Any]) -> list[str]:
-    """Return the messages of a model that accepts multiples of 4 and a product of at most 400."""
-    of = {**USUAL, **values}
-    found = ["chunk: should be a multiple of 4"] if of["chunk"] % 4 else []
-    if of["size"] * of["count"] > 400:
-        found.append(f"{of['size'] * of['count']} B are asked for on sd0 and it holds 400 B")
-    return found
+def full(**values: int) -> Refused:
+    """Return a run with these numbers that found no space."""
+    return Refused(values, f"no space after {values['size']} s")
 
 
-def early(**values: int) -> Refused:
-    """Return the run with these numbers, refused before it was started."""
-    return Refused(values, tuple(messages(values)), early=True)
-
-
-def test_reasons_are_grouped_and_name_their_causes() -> None:
-    """Numbers of a message become a range, and a product has two causes.  A run may count for two reasons."""
-    refused = [
-        early(chunk=65, size=10, other=2), early(chunk=67, size=10, other=1),
-        early(chunk=65, size=10, other=3), early(size=30, count=20, other=5),
-        early(chunk=69, size=50, count=10),
-    ]  # fmt: skip
-    chunk, product = refusals_of(refused, [], USUAL, messages)
-    assert chunk.text() == "4: chunk: should be a multiple of 4; with chunk = 65, 67, 69"
-    assert product.text() == (
-        "2: 500 .. 600 B are asked for on sd0 and it holds 400 B; with size = 30, 50 and count = 10, 20"
-    )
-    assert chunk.document()["points"][0] == {"chunk": 65, "size": 10, "other": 2}
-    assert chunk.document()["causes"] == ["chunk"]
-
-
-def test_a_cause_may_need_several_numbers_at_once() -> None:
-    """Each of size 90 and count 90 alone is refused, so no single usual value lifts the refusal."""
-    (reason,) = refusals_of([early(size=90, count=90, other=4)], [], USUAL, messages)
-    assert reason.causes == ("size", "count")
-
-
-def test_many_values_are_a_range() -> None:
-    """Seven values of a cause are shown by their ends."""
-    (reason,) = refusals_of([early(chunk=4 * n + 1) for n in range(7)], [], USUAL, messages)
-    assert reason.text().endswith("with chunk = 1 .. 25")
-
-
-def test_the_cause_of_a_later_failure_separates_the_runs() -> None:
+def test_the_cause_separates_the_refused_runs_from_the_others() -> None:
     """The refused values of the cause lie all above or all below the accepted ones.
 
     A number that a run does not set counts with its usual value.
     """
-    late = [
-        Refused({"size": size, "other": 1}, (f"no space after {size} s",), early=False) for size in (8, 9)
-    ]
-    (reason,) = refusals_of(late, [{"size": 10, "other": 1}, {"other": 0}], USUAL, messages)
+    late = [full(size=size, other=1) for size in (8, 9)]
+    (reason,) = refusals_of(late, [{"size": 10, "other": 1}, {"other": 0}], USUAL)
     assert reason.text() == "2: no space after 8 .. 9 s; with size = 8, 9"
-    (above,) = refusals_of(late, [{"size": 7, "other": 1}], USUAL, messages)
+    (above,) = refusals_of(late, [{"size": 7, "other": 1}], USUAL)
     assert above.causes == ("size",)
-    (reason,) = refusals_of(late, [{"size": 9, "other": 1}], USUAL, messages)
+    (reason,) = refusals_of(late, [{"size": 9, "other": 1}], USUAL)
     assert reason.text() == "2: no space after 8 .. 9 s; no single number is the cause"
-    (reason,) = refusals_of(late, [], USUAL, messages)
+    (reason,) = refusals_of(late, [], USUAL)
     assert reason.causes == ()
+
+
+def test_reasons_are_grouped_by_their_messages() -> None:
+    """Numbers of a message become a range; the most frequent reason comes first, with two causes."""
+    other = Refused({"size": 3, "other": 9}, "a law of chunk 64 is broken")
+    refused = [other, *(full(size=size, other=5) for size in (8, 9))]
+    space, law = refusals_of(refused, [{"size": 5}], USUAL)
+    assert space.text() == "2: no space after 8 .. 9 s; with size = 8, 9 and other = 5"
+    assert law.text() == "1: a law of chunk 64 is broken; with size = 3 and other = 9"
+    assert space.document() == {
+        "reason": "no space after 8 .. 9 s", "count": 2, "causes": ["size", "other"],
+        "points": [{"size": 8, "other": 5}, {"size": 9, "other": 5}],
+    }  # fmt: skip
+
+
+def test_many_values_are_a_range() -> None:
+    """Seven values of a cause are shown by their ends."""
+    (reason,) = refusals_of([full(size=20 + n) for n in range(7)], [{"size": 1}], USUAL)
+    assert reason.text().endswith("with size = 20 .. 26")
 
 
 RAID = """\

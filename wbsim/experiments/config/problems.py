@@ -92,12 +92,6 @@ def from_validation(error: ValidationError, root: type[Spec], tree: Table) -> It
         yield Problem(place, ".".join(key), _message(finding, key))
 
 
-def messages_of(error: ValidationError, root: type[Spec]) -> list[str]:
-    """Return the path and the message of each error of pydantic in a *root* that was not read from a file."""
-    found = _of_one_place(_flatten(error.errors(), (), root))
-    return [": ".join(filter(None, (".".join(of.path), _message(of, of.path)))) for of in found]
-
-
 class _Finding(NamedTuple):
     """An error of pydantic at ``path``; ``below`` is the path within ``spec``, the variant or the root."""
 

@@ -1,33 +1,27 @@
-"""The runs that a model refuses when its numbers are varied, with the reason and the numbers that cause it.
+"""The runs that fail when the numbers of a model are varied, with the reason and the numbers that cause it.
 
-A reason is the message of the model.  Messages that differ only in numbers are one reason.
-
-* The scenario is refused before the run: a cause is a number whose usual value lifts the refusal.  Without
-  such a number, a cause is a number that is refused when all others have their usual values.
-* The run is refused later: a cause is a number that separates the refused runs from the runs that ended.  Its
-  refused values are all above or all below the others.
+A reason is the message of the model.  Messages that differ only in numbers are one reason.  A cause is a
+number that separates the refused runs from the runs that ended: its refused values are all above or all below
+the others.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 Values = Mapping[str, float | int]
 """Numbers by path; a path that is missing has its usual value."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
-_LOOKED_AT: Final = 5
-"""At most this many runs of a reason are searched for causes; a run needs a validation for each number."""
 _LISTED: Final = 6
 
 
 class Refused(NamedTuple):
-    """One refused run: its numbers and the messages of the model; ``early``: refused before it started."""
+    """One refused run: its numbers, and the message of the model."""
 
     values: Values
-    messages: tuple[str, ...]
-    early: bool
+    message: str
 
 
 class Refusal(NamedTuple):
@@ -49,47 +43,21 @@ class Refusal(NamedTuple):
         return f"{len(self.points)}: {self.reason}; {cause}"
 
 
-def refusals_of(
-    refused: Sequence[Refused],
-    ended: Sequence[Values],
-    usual: Values,
-    messages: Callable[[Values], Sequence[str]],
-) -> list[Refusal]:
+def refusals_of(refused: Sequence[Refused], ended: Sequence[Values], usual: Values) -> list[Refusal]:
     """Return the reasons of the runs *refused*, the most frequent first.
 
-    *ended* has the numbers of the runs that ended, and *usual* the numbers of the case.  *messages* returns
-    the messages with which the model refuses a scenario with other numbers.
+    *ended* has the numbers of the runs that ended, and *usual* the numbers of the case.
     """
-    groups: dict[tuple[str, bool], list[tuple[str, Values]]] = {}
+    groups: dict[str, list[Refused]] = {}
     for of in refused:
-        for message in dict.fromkeys(of.messages):
-            groups.setdefault((_pattern(message), of.early), []).append((message, of.values))
+        groups.setdefault(_pattern(of.message), []).append(of)
     found = []
-    for (pattern, early), members in groups.items():
-        points = [values for _, values in members]
-        if early:
-            causes = _early(pattern, points, usual, messages)
-        else:
-            causes = _apart([{**usual, **of} for of in points], [{**usual, **of} for of in ended])
+    for members in groups.values():
+        points = [of.values for of in members]
+        causes = _apart([{**usual, **of} for of in points], [{**usual, **of} for of in ended])
         full: list[Values] = [{**{path: usual[path] for path in causes}, **of} for of in points]
-        found.append(Refusal(_merged([message for message, _ in members]), tuple(causes), full))
+        found.append(Refusal(_merged([of.message for of in members]), tuple(causes), full))
     return sorted(found, key=lambda of: -len(of.points))
-
-
-def _early(
-    pattern: str, points: Sequence[Values], usual: Values, messages: Callable[[Values], Sequence[str]]
-) -> list[str]:
-    """Return the paths of the numbers that cause the refusal of the *points* with the message *pattern*."""
-
-    def refuses(values: Values) -> bool:
-        return pattern in map(_pattern, messages(values))
-
-    causes: dict[str, None] = {}
-    for point in points[:: -(-len(points) // _LOOKED_AT)]:
-        moved = [path for path in point if point[path] != usual[path]]
-        lifts = [path for path in moved if not refuses({**point, path: usual[path]})]
-        causes.update(dict.fromkeys(lifts or [path for path in moved if refuses({path: point[path]})]))
-    return list(causes)
 
 
 def _apart(refused: Sequence[Values], ended: Sequence[Values]) -> list[str]:

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.filesystems import made_again
-from wbsim.experiments.config.problems import bad, messages_of
+from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.values import bounds
 from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.running.execute import How, Runs
@@ -273,7 +273,7 @@ class _Study:
             if isinstance(result, Outcome):
                 self._ended.append(values)
             else:
-                self.refused.append(Refused(values, (_KINDS[result.kind] + result.message,), early=False))
+                self.refused.append(Refused(values, _KINDS[result.kind] + result.message))
             found.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
         self.asked += len(jobs)
         return np.array(found)
@@ -314,15 +314,7 @@ class _Study:
     def refusals(self) -> list[Refusal]:
         """Return the reasons of the runs refused so far, with their causes."""
         usual = {guess.path: guess.value for guess in self._guesses}
-        return refusals_of(self.refused, self._ended, usual, self._messages)
-
-    def _messages(self, values: Values) -> list[str]:
-        """Return the messages with which the model refuses a scenario with other *values*."""
-        try:
-            with_numbers(self._case.scenario, values)
-        except ValidationError as error:
-            return messages_of(error, Scenario)
-        return []
+        return refusals_of(self.refused, self._ended, usual)
 
     def value(self) -> float:
         """Return the figure with all guesses at their usual values.
