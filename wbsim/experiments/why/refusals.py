@@ -1,8 +1,8 @@
 """The runs that fail when the numbers of a model are varied, with the reason and the numbers that cause it.
 
 A reason is the message of the model.  Messages that differ only in numbers are one reason.  A cause is a
-number that separates the refused runs from the runs that ended: its refused values are all above or all below
-the others.
+number that separates the refused runs from the runs that ended.  Its refused values are all above or all
+below the others.
 """
 
 from __future__ import annotations
