@@ -13,14 +13,8 @@ from tests.documents.places import DATA, PICTURES_FOLDER
 from wbsim.experiments.pictures import plots, thread_times
 from wbsim.experiments.pictures import tornado as tornado_picture
 
-OLD = pytest.mark.xfail(
-    strict=True, reason="its analysis takes long: python -m tests.documents tornado-w25.json"
-)
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[OLD] if name == "tornado-w25" else []) for name in PICTURES]
-)
+@pytest.mark.parametrize("name", PICTURES)
 def test_picture_has_the_texts_of_today(name: str) -> None:
     """The PNG says which texts and data it was drawn with; both are those of today."""
     picture, path = PICTURES[name], PICTURES_FOLDER / f"{name}.png"
