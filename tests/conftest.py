@@ -54,7 +54,7 @@ ONCE: Final = (
     "measures/test_lines.py", "measures/test_markdown.py", "measures/test_prose.py", "models/catalogue",
     "test_architecture.py", "test_mutants.py",
 )  # fmt: skip
-"""Tests of code that the compiled engine lacks: `make test` has run them, apart from the `long` ones."""
+"""Tests of code that the compiled engine lacks: `make test` has run all but the `long` and full-size ones."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,7 +63,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     tests = Path(__file__).parent
     answered = [item for item in items if item.path.relative_to(tests).as_posix().startswith(ONCE)]
-    answered = [item for item in answered if item.get_closest_marker("long") is None]
+    only_here = ("long", "fullsize")
+    answered = [item for item in answered if not any(map(item.get_closest_marker, only_here))]
     config.hook.pytest_deselected(items=answered)
     left_out = set(answered)
     items[:] = [item for item in items if item not in left_out]
