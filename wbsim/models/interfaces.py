@@ -136,7 +136,7 @@ class Superblock(Protocol):
     block_ns: int
 
     def folio_pages(self, call_pages: int) -> int:
-        """Return the pages of each folio that a write(2) of *call_pages* pages makes."""
+        """Return the pages of each folio that a write(2) of *call_pages* pages makes; at least 1."""
 
     def has_pages(self) -> None:
         """Count one more inode that has pages."""

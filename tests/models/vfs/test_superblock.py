@@ -133,5 +133,6 @@ def test_a_call_makes_the_largest_folios_that_fit(largest: int, folios: list[int
     """A folio has a power of two of pages; the calls have 1, 3, 4, 256, 300 and 2048 pages."""
     sb = mounted(Environment())
     assert sb.folio_pages(300) == 1, "by default a folio has one page"
+    assert sb.folio_pages(0) == 1, "a write may end in the page of the previous one"
     sb.largest_folio = largest
     assert [sb.folio_pages(pages) for pages in (1, 3, 4, 256, 300, 2048)] == folios

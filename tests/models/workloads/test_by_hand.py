@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.harness import loop_config, only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.step_lengths import StepLengths
@@ -598,3 +601,16 @@ def test_options_of_fio_become_fields_of_a_job() -> None:
         after_others=True,
         spin_ns=89,
     )
+
+
+def test_writes_within_a_page_cost_their_calls() -> None:
+    """Four files of a page, written by calls of 4096 B or by four calls of 1024 B: twelve calls more."""
+    times = []
+    for step in (4_096, 1_024):
+        text = loop_config(f"fs_mark -S0 -k -n 4 -s 4096 -w {step} -d /m/a", dirty_mib=8)
+        (case,) = parse(text.replace("machine.like", "machine.processors.cv = 0\nmachine.like", 1), "x").cases
+        machine = build(case.scenario, 1)
+        machine.run()
+        times.append(only(machine.programs).system_ns)
+    costs = case.scenario.machine.processors
+    assert times[1] - times[0] == 4 * 3 * round(costs.paths.write.call_ns * costs.writer_scale)

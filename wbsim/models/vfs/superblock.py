@@ -76,7 +76,7 @@ class MountedSuperblock(Superblock):
 
     def folio_pages(self, call_pages: int) -> int:
         """See `Superblock.folio_pages`."""
-        return min(1 << (call_pages.bit_length() - 1), self.largest_folio)
+        return min(1 << max(0, call_pages.bit_length() - 1), self.largest_folio)
 
     @property
     def under_writeback(self) -> int:
