@@ -126,7 +126,7 @@ class Work:
 
     def counts(self) -> Counts:
         """Return the counts of all instructions so far."""
-        from numba.core.dispatcher import Dispatcher
+        from wbsim.models.arrays.compiled import Compiled
 
         found: Counter[str] = Counter(dict.fromkeys(WEIGHTS, 0))
         del found["interpreted calls"]
@@ -146,7 +146,7 @@ class Work:
                     found["names"] += times if at.argval in _BY_NAME else 0
                     if at.opname == "LOAD_GLOBAL":
                         value = self._globals[code].get(at.argval)
-                        found["Numba calls"] += times if isinstance(value, Dispatcher) else 0
+                        found["Numba calls"] += times if isinstance(value, Compiled) else 0
         return dict(found)
 
 

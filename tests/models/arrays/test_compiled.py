@@ -6,12 +6,16 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
+from tests.harness import FIO, loop_config
+from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.running.simulate import run_case
 from wbsim.models.arrays import compiled as module
 from wbsim.models.arrays.compiled import compiled
 from wbsim.sim import COMPILED
@@ -32,9 +36,19 @@ def test_numba_compiles_a_function_and_keeps_its_code() -> None:
     """Numba compiles the function in nopython mode and without Numba's own runtime."""
     assert sum_of_doubled(np.arange(4)) == 12
     assert sum_of_doubled.py_func(np.arange(4)) == 12  # type: ignore[attr-defined]
-    assert sum_of_doubled.targetoptions["nopython"]  # type: ignore[attr-defined]
-    assert not sum_of_doubled.targetoptions["_nrt"]  # type: ignore[attr-defined]
-    assert sum_of_doubled._cache.cache_path  # type: ignore[attr-defined]
+    assert sum_of_doubled.dispatcher.targetoptions["nopython"]  # type: ignore[attr-defined]
+    assert not sum_of_doubled.dispatcher.targetoptions["_nrt"]  # type: ignore[attr-defined]
+    assert sum_of_doubled.dispatcher._cache.cache_path  # type: ignore[attr-defined]
+
+
+def test_arrays_of_another_type_choose_other_code() -> None:
+    """Blocks beyond 2^31 are 64 bits wide, those of other files 32; a call of either takes its own code."""
+    narrow, wide = np.arange(4, dtype=np.int32), np.arange(4, dtype=np.int64) << 40
+    for numbers in (narrow, wide, narrow, wide):
+        assert sum_of_doubled(numbers) == 2 * int(numbers.sum())
+    with pytest.raises(Exception, match="str"):
+        sum_of_doubled("text")  # type: ignore[arg-type]
+    assert sum_of_doubled(narrow) == 12
 
 
 def test_kept_code_moves_when_a_file_with_compiled_functions_changes(
@@ -100,8 +114,30 @@ def test_compilation_holds_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
 def test_every_compiled_function_is_compiled_under_the_lock() -> None:
     """The lock lies in the directory of the kept code, so every user of that code waits for it."""
-    assert sum_of_doubled.compile.__qualname__.startswith("under_lock")  # type: ignore[attr-defined]
+    assert sum_of_doubled.dispatcher.compile.__qualname__.startswith("under_lock")  # type: ignore[attr-defined]
     assert module.compiling._path == Path(numba.config.CACHE_DIR) / "lock"  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
+@pytest.mark.parametrize("kernel", ["2.6.39", "3.2", "6.18"])
+@pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])
+def test_a_machine_calls_each_function_with_one_set_of_types(
+    kernel: str, filesystem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call with other types than the one before takes as much time as the first."""
+    seen: dict[str, set[tuple[object, ...]]] = defaultdict(set)
+
+    def look(self: module.Compiled, *arguments: object) -> object:
+        seen[self.py_func.__qualname__].add(tuple(map(self.dispatcher.typeof_pyval, arguments)))
+        return self.dispatcher(*arguments)
+
+    monkeypatch.setattr(module.Compiled, "__call__", look)
+    command = f"{FIO} --rw=randwrite --bs=2k --filesize=6m --nrfiles=2 --name=a --directory=/a"
+    text = loop_config(command, dirty_mib=4, kernel=kernel, filesystem=filesystem, more="sync_after = true")
+    (case,) = parse(text, "types.toml").cases
+    run_case(case, 1)
+    assert len(seen) > 5
+    assert {name: types for name, types in seen.items() if len(types) > 1} == {}
 
 
 NOT_COMPILED = """\
