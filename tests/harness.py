@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, TypeVar
+
+import numpy as np
 
 from wbsim.models.bio import Bio, Write
 from wbsim.models.block.queue import Queue
@@ -14,7 +17,7 @@ from wbsim.models.catalogue.filesystems import P13_XFS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.congestion import Congestion
-from wbsim.models.interfaces import Thread
+from wbsim.models.interfaces import Caller, Thread
 from wbsim.models.machine import LIGHT, Machine, Primitives, build
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
@@ -22,13 +25,15 @@ from wbsim.models.parts import LockTimes, Parts, Supply
 from wbsim.models.scenario import Scenario
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.syscalls.process import Process
+from wbsim.models.time_accounting import Spent
 from wbsim.models.tracepoints import Signals
 from wbsim.models.vfs.inodes import InodeLocks, SuperblockInodes
-from wbsim.models.vfs.spec import InodeCosts
+from wbsim.models.vfs.spec import InodeCosts, WriteCosts
 from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import URGENT, Environment, Steps
-from wbsim.sim.streams import Streams
+from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import HandOff, Line, Mutex, RwSemaphoreRules, SpinLock
 from wbsim.sim.units import KIB, MIB
 
@@ -271,6 +276,23 @@ class BlockLayer:
     def sizes(self) -> list[int]:
         """Return the sectors of each request at the device, in order."""
         return [request.sectors for request in self.device.requests]
+
+
+def caller(thread: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0) -> Caller:
+    """Return *thread* in a system call, with the work around the call; see `Caller`."""
+    made = Caller(thread)
+    made.lead_ns, made.factor, made.then_ns = lead_ns, factor, then_ns
+    return made
+
+
+def process(env: Environment, throttle: Any, costs: WriteCosts, factor: float = 1.0) -> Process:
+    """Return a process that writes; each of its factors is *factor*."""
+    thread: Any = SimpleNamespace(task=env.task("writer"), spent=Spent())
+    unused: Any = None
+    return Process(
+        env=env, thread=thread, mount_of=unused, costs=costs, throttle=throttle, syncs=unused,
+        factors=Draws(lambda count: np.full(count, factor)),
+    )  # fmt: skip
 
 
 def inodes_of(

@@ -24,8 +24,8 @@ class Toy:
         return None
     def mkdir(self, thread):
         yield 1_000
-    def create(self, thread, directory, *, lead_ns=0, factor=1.0, then_ns=0):
-        yield lead_ns + 5_000 + then_ns
+    def create(self, caller, directory):
+        yield caller.lead_ns + 5_000 + caller.then_ns
         return Inode(self.sb, self.sb.bdi.wb_of(0, self.next_block, 0))
     def append(self, inode, pages): return pages
     def write(self, inode, indices, call_pages): return len(indices), len(indices)
@@ -67,7 +67,8 @@ SPEC, COMPONENT = ToySpec, Toy
 TOY_WORKLOAD = '''
 """touchall N DIR: N files of a page."""
 from typing import ClassVar, Literal
-from wbsim.models.workloads.spec import Iteration, Reckoned, WorkloadSpec
+from wbsim.models.workloads.program import Program
+from wbsim.models.workloads.spec import Iteration, WorkloadSpec
 from wbsim.sim.param import assumed
 
 class ToySpec(WorkloadSpec):
@@ -83,24 +84,19 @@ class ToySpec(WorkloadSpec):
         _, files, directory = lines[0].split()
         return {"kind": "toy_workload", "files": int(files), "directories": [directory]}
 
-class Toy:
-    system_ns = user_ns = 0
+class Toy(Program):
     share_done = 0.0
-    reckoned = Reckoned()
     def __init__(self, *, parts, spec, program_scale, start_ns, calls, on_end):
-        self.env, self.spec, self.on_end = parts.env, spec, on_end
-        self.mount = calls.mount_of(spec.directories[0])
-        self.thread = parts.thread("touchall")
-        self.writer = calls.writer(self.thread)
-        self.on_iteration = lambda _: None
-        parts.env.start(self.thread.task, self.run(), start_ns)
-    def run(self):
-        fs = self.mount.filesystem
-        directory = yield from self.mount.directory(self.thread, self.spec.directories[0])
+        super().__init__(parts, calls, 0, on_end)
+        self.env, self.spec = parts.env, spec
+        parts.env.start(self.family.parent.task, self.run(self.family.parent), start_ns)
+    def run(self, process):
+        folder = yield from process.mkdir(self.spec.directories[0])
         for _ in range(self.spec.files):
-            inode = yield from fs.names.create(self.thread, directory, lead_ns=self.spec.think_ns)
-            yield self.writer.dirty(inode, fs.append(inode, 1), 0)
-            fs.close(inode)
+            process.works(self.spec.think_ns, 0)
+            inode = yield from process.creat(folder, pages=1)
+            yield process.write(inode, 1, closes=True)
+            yield from process.close(inode)
         self.on_iteration(Iteration(self.spec.files, 1.0, 0, self.env.now))
         self.on_end()
 

@@ -157,7 +157,7 @@ def test_sync_waits_for_pages_that_were_dirty_at_its_call() -> None:
         for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io):
             dirty[inode] = inode.file.pages.states.copy() & 1
         written, at_call = machine.cache.written, machine.cache.dirty_and_writeback
-        yield from machine.syncs.sync(thread)
+        yield from machine.calls.syncs.sync(thread)
         assert machine.cache.written - written >= at_call
         left.extend(int((inode.file.pages.states[: len(was)] & was).sum()) for inode, was in dirty.items())
 

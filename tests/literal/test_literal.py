@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tests.harness import only
+from tests.harness import caller, only
 from tests.literal.block import Link, Log, NullDevice, Queue
 from tests.literal.clock import Clock, LockCounts, Steps, Task
 from tests.literal.ext4 import Ext4
@@ -106,7 +106,7 @@ class Both:
         """Make the file and dirty its pages, the last one first, so that no later block is reserved."""
         filesystem = self._sb.filesystem
         directory = yield from filesystem.names.mkdir(writer)
-        inode = yield from filesystem.names.create(writer, directory)
+        inode = yield from filesystem.names.create(caller(writer), directory)
         for pages in ([max(self._dirty)], sorted(self._dirty)):
             filesystem.write(inode, np.array(pages), 1)
         filesystem.close(inode)

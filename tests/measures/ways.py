@@ -50,7 +50,7 @@ _WRITE: Final = Place("wbsim/models/filesystems/delalloc.py", "DelallocFilesyste
 _RUN: Final = Place("wbsim/experiments/commands/run.py", "execute")
 _RUN_CASE: Final = Place("wbsim/experiments/running/simulate.py", "run_case")
 _REPLAY: Final = Place("wbsim/experiments/commands/replay.py", "execute")
-_SYNC: Final = Place("wbsim/models/vfs/sync.py", "Syncs.sync")
+_SYNC: Final = Place("wbsim/models/syscalls/sync.py", "Syncs.sync")
 
 _PAGE: Final = """\
 title = "two writes, each of which the periodic flusher writes back two seconds later or more"

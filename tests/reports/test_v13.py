@@ -38,7 +38,7 @@ def error_of(variant: str, row: str) -> tuple[float, Outcome]:
     ],
 )
 def test_rows_are_within_their_bounds(variant: str, row: str, within: float) -> None:
-    """The first three rows are calibrated; a steady pace is extrapolated (`models.workloads.processes`)."""
+    """The first three rows are calibrated; a steady pace is extrapolated (`models.workloads.program`)."""
     error, _ = error_of(variant, row)
     assert abs(error) <= within
 

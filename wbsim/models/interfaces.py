@@ -327,9 +327,30 @@ class NoSpace(Exception):
     """ENOSPC: no block is left for delayed pages; the model does not reserve blocks for them."""
 
 
+class Caller:
+    """A process in a system call, as a filesystem sees it; `models.syscalls.process` has the rest of it.
+
+    A wait of the call also covers what the process does directly before and after, so that this needs no
+    other event.  The process accounts for both.
+
+    * ``lead_ns``: the work of the process before the call, which the first work of the call covers.
+    * ``then_ns``: the work of the process directly after creat(2), which its last wait covers.
+    * ``factor``: the factor by which the work of the call varies.
+    """
+
+    __slots__ = ("factor", "lead_ns", "spent", "task", "then_ns", "thread")
+
+    def __init__(self, thread: Thread) -> None:
+        self.thread = thread
+        self.task = thread.task
+        self.spent = thread.spent
+        self.factor = 1.0
+        self.lead_ns = self.then_ns = 0
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Names(Protocol):
-    """The directories and inodes of a filesystem."""
+    """The directories and inodes of a filesystem; each system call covers ``lead_ns`` of its caller."""
 
     def root(self) -> Any:
         """Return the filesystem's own directory, which mkfs made, as `mkdir` returns another one."""
@@ -337,27 +358,20 @@ class Names(Protocol):
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """Make a directory, and return the object that `create` takes for it."""
 
-    def create(
-        self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
-    ) -> Generator[Wait, None, Inode]:
+    def create(self, caller: Caller, directory: Any) -> Generator[Wait, None, Inode]:
         """Run creat(2) in *directory*, which `mkdir` or `root` returned, and return the new inode.
 
-        The work of the call is scaled by *factor*, which varies from call to call.  The caller works for
-        *lead_ns* before the call and for *then_ns* in write(2) after it; given here, they need no separate
-        events.  All but *lead_ns* is charged to *thread*.
+        The last wait covers ``then_ns`` of *caller*.
         """
 
-    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """Look up the name of an inode that is not cached.
+    def look_up(self, caller: Caller) -> Steps:
+        """Look up the name of an inode that is not cached."""
 
-        The caller works for *lead_ns* before the call.  The work of the call is scaled by *factor*.
-        """
+    def bulkstat(self, caller: Caller) -> Steps:
+        """Read an inode without its name, and drop it at once."""
 
-    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """Read an inode without its name, and drop it at once; see `look_up` for the arguments."""
-
-    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """Run unlink(2) of an empty file whose inode is not cached; see `look_up` for the arguments."""
+    def unlink(self, caller: Caller) -> Steps:
+        """Run unlink(2) of an empty file whose inode is not cached."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

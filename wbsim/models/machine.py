@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+import numpy as np
 import simpy
 
 from wbsim.models.bio import BlockDevice
@@ -28,12 +29,12 @@ from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario, same_directory
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.syscalls.process import Process, SystemCalls
+from wbsim.models.syscalls.sync import Syncs
 from wbsim.models.time_accounting import OTHER, life_of
 from wbsim.models.tracepoints import Signals
 from wbsim.models.vfs.inodes import BUCKET_BYTES, Kswapds, SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.vfs.sync import Syncs, SystemCalls
-from wbsim.models.vfs.write import BufferedWriter
 from wbsim.models.workloads.spec import Workload, WorkloadFactory
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice
@@ -44,7 +45,7 @@ from wbsim.sim.interrupts import between_events
 from wbsim.sim.invariants import require
 from wbsim.sim.param import Spec, unit_of
 from wbsim.sim.stock_simpy import StockEnvironment, StockSpinLock
-from wbsim.sim.streams import Streams
+from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import HandOff, RwSemaphoreRules, SpinLock
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
@@ -83,7 +84,7 @@ class Machine:
     locks: list[AnyLock]
     throttle: Throttle
     flushers: Flushers
-    syncs: Syncs
+    calls: SystemCalls
     queues: dict[str, Queue] = field(default_factory=dict)
     mounts: dict[str, MountedSuperblock] = field(default_factory=dict)
     programs: dict[str, Workload] = field(default_factory=dict)
@@ -115,11 +116,15 @@ class Machine:
 
         env.call_at(env.now + every_ns(), WATCHING, again)
 
+    def process(self, name: str) -> Process:
+        """Return a process of the caller's own; its calls take their mean times."""
+        return self.calls.process(self.thread(name), Draws(np.ones))
+
     def start_sync(self, on_end: Callable[[], object]) -> None:
         """Run sync(2) in a new thread, and call *on_end* at its end."""
         thread = self.thread("sync")
         thread.task.on_exit = on_end
-        self.env.start(thread.task, self.syncs.sync(thread))
+        self.env.start(thread.task, self.calls.syncs.sync(thread))
 
     def sync(self) -> simpy.Event:
         """Run sync(2) for a process of ``env.simpy``; return the event that its end triggers."""
@@ -226,7 +231,7 @@ class _Builder:
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
             threads=self._threads, thread=self._parts.thread, give_up_ns=scenario.give_up,
             locks=self._supply.locks, throttle=self._throttle, flushers=self._flushers,
-            syncs=self._calls.syncs,
+            calls=self._calls,
             queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
         )  # fmt: skip
         for name, program in scenario.programs.items():
@@ -325,17 +330,12 @@ class _Builder:
 
     def _system_calls(self) -> SystemCalls:
         """Return the system calls of programs."""
-        cpu, env = self._cpu, self._env
-        costs = scaled(cpu.paths.write, cpu.writer_scale)
-
-        def writer(thread: Thread) -> BufferedWriter:
-            return BufferedWriter(env=env, thread=thread, costs=costs, throttle=self._throttle)
-
         syncs = Syncs(
-            env=env, superblocks=list(self._superblocks.values()), flushers=self._flushers, cache=self._cache,
-            perform=self._writeback.perform,
+            env=self._env, superblocks=list(self._superblocks.values()), flushers=self._flushers,
+            cache=self._cache, perform=self._writeback.perform,
         )  # fmt: skip
-        return SystemCalls(self._mount_of, writer, syncs)
+        costs = scaled(self._cpu.paths.write, self._cpu.writer_scale)
+        return SystemCalls(self._env, self._mount_of, costs, self._throttle, syncs)
 
     def _start(self, name: str, program: ProgramSpec) -> None:
         """Build a program, which begins at its ``start``."""

@@ -19,7 +19,7 @@ from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
-from wbsim.models.interfaces import Thread, WritebackControl
+from wbsim.models.interfaces import Caller, Thread, WritebackControl
 from wbsim.models.kinds import kinds
 from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY
@@ -42,11 +42,9 @@ class ToyNames:
         """Make a directory in a microsecond."""
         yield 1_000
 
-    def create(
-        self, thread: Thread, directory: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
-    ) -> Generator[Wait, None, Any]:
+    def create(self, caller: Caller, directory: Any) -> Generator[Wait, None, Any]:
         """Create an inode in a microsecond."""
-        yield lead_ns + 1_000 + then_ns
+        yield caller.lead_ns + 1_000 + caller.then_ns
         return FileInode(self.sb, self.sb.bdi.wb_of(0, 1, 0))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import BlockLayer, only, run_for
+from tests.harness import BlockLayer, caller, only, run_for
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.files import PagedFile
@@ -67,7 +67,7 @@ def times_of(filesystem: str, map_lines: int, ioend_lines: int) -> tuple[list[in
 
     def maps(thread: Thread) -> Steps:
         directory = yield from of.names.mkdir(thread)
-        inodes.append((yield from of.names.create(thread, directory)))
+        inodes.append((yield from of.names.create(caller(thread), directory)))
         of.write(inodes[0], np.array([0, 1_000]), 1)
         env.start(worker.task, converts(worker))
         for page in (0, 1_000):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import only, run_for
+from tests.harness import caller, only, run_for
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES
 from wbsim.models.filesystems.ioends import IoEnd
@@ -42,7 +42,7 @@ def test_an_allocation_has_no_more_pages_than_a_request() -> None:
 
     def body() -> Steps:
         directory = yield from filesystem.names.mkdir(thread)
-        inode: Any = yield from filesystem.names.create(thread, directory)
+        inode: Any = yield from filesystem.names.create(caller(thread), directory)
         filesystem.write(inode, np.arange(2_500), 1)
         for page, at_most in ((0, 2_400), (2_048, 352)):
             yield from filesystem.placement.map_extent(thread, inode, inode.file, page, at_most)
@@ -67,7 +67,7 @@ def test_allocation_takes_twice_as_long_in_a_tree() -> None:
 
     def body() -> Steps:
         directory = yield from filesystem.names.mkdir(thread)
-        inode: Any = yield from filesystem.names.create(thread, directory)
+        inode: Any = yield from filesystem.names.create(caller(thread), directory)
         filesystem.write(inode, np.array(pages), 1)
         file, journal = inode.file, filesystem.metadata.journal
         ioend = IoEnd(0, 0, only(machine.mounts).flight)
@@ -99,7 +99,7 @@ def test_new_extents_are_unwritten_if_the_kernel_converts_them(kernel: str, unwr
 
     def body() -> Steps:
         directory = yield from filesystem.names.mkdir(thread)
-        inode: Any = yield from filesystem.names.create(thread, directory)
+        inode: Any = yield from filesystem.names.create(caller(thread), directory)
         filesystem.write(inode, np.arange(1), 1)
         yield from filesystem.placement.map_extent(thread, inode, inode.file, 0, 1)
         left.append(len(inode.file.unwritten))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.harness import loop_config, only, run_for
+from tests.harness import caller, loop_config, only, run_for
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
@@ -61,7 +61,7 @@ class OneRun:
     def _body(self, thread: Thread, pages: int, closed: bool) -> Steps:
         filesystem = self.filesystem
         directory = yield from filesystem.names.mkdir(thread)
-        self.inode = inode = yield from filesystem.names.create(thread, directory)
+        self.inode = inode = yield from filesystem.names.create(caller(thread), directory)
         assert filesystem.append(inode, pages) == pages
         inode.dirty_pages += pages
         self.wb.dirty += pages

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tests.harness import only, run_for
+from tests.harness import caller, only, run_for
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
@@ -92,7 +92,7 @@ programs.s = "sync"
         def make() -> Steps:
             for _ in range(self._directories):
                 directory = yield from self.filesystem.names.mkdir(maker)
-            self.inode = yield from self.filesystem.names.create(maker, directory)
+            self.inode = yield from self.filesystem.names.create(caller(maker), directory)
             self.filesystem.write(self.inode, np.arange(self._pages), 1)
             self.began_ns = self.env.now
             for number, body in enumerate(bodies):

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.harness import inodes_of, run_for
+from tests.harness import inodes_of, process, run_for
 from wbsim.models.interfaces import Inode, InodeSync
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
@@ -18,7 +18,6 @@ from wbsim.models.throttling.io_less import PausedDirtier
 from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
-from wbsim.models.vfs.write import BufferedWriter
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import HandOff, SpinLock
@@ -38,9 +37,7 @@ class Lists(RuleBasedStateMachine):
             DirtyLimits(dirty_background_ratio=10, dirty_ratio=20),
         )
         throttle: Any = SimpleNamespace(dirtier=PausedDirtier)
-        thread: Any = SimpleNamespace(task=env.task("writer"), spent=Spent())
-        costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
-        self.writer = BufferedWriter(env=env, thread=thread, costs=costs, throttle=throttle)
+        self.writer = process(env, throttle, WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0))
         self.wbs = [
             WritebackContext(str(i), SpinLock(env, "list_lock", HandOff(0, 0)), self.cache)
             for i in range(CONTEXTS)
@@ -65,7 +62,8 @@ class Lists(RuleBasedStateMachine):
             self._put("dirty", number)
             self.when[number] = self.env.now
         self.dirty[number] += pages
-        self.writer.dirty(self.inodes[number], pages, 0)
+        self.writer.account(self.inodes[number].wb, pages)
+        self.writer.mark_dirty(self.inodes[number], pages, 0)
 
     @rule(ns=st.integers(1, 5))
     def let_pass(self, ns: int) -> None:

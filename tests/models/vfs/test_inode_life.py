@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import only
+from tests.harness import caller, only
 from tests.strategies import kernels
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.kernels import KERNELS
@@ -210,13 +210,13 @@ def test_each_inode_is_cached_once_or_evicted_after_any_operations(
                 continue
             for _ in range(times):
                 if what == "c":
-                    yield from fs.names.create(thread, directory)
+                    yield from fs.names.create(caller(thread), directory)
                 elif what == "a":
                     inodes.has_pages()
                 elif what == "l":
-                    yield from fs.names.look_up(thread, 0, 1.0)
+                    yield from fs.names.look_up(caller(thread))
                 elif what == "u":
-                    yield from fs.names.unlink(thread, 0, 1.0)
+                    yield from fs.names.unlink(caller(thread))
 
     for number in range(2):
         thread = machine.thread(f"t{number}")

@@ -11,14 +11,17 @@ import pytest
 
 from tests.harness import loop_config, only
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.interfaces import Caller
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.syscalls.process import SystemCalls
+from wbsim.models.syscalls.stream import Calls, _share
 from wbsim.models.time_accounting import Spent
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.workloads.dd import DdSpec, dd
-from wbsim.models.workloads.file_writers import FileWriters, Job, _share, in_pages, sequential
+from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from wbsim.models.workloads.fio import FioSpec, fio
 from wbsim.models.workloads.fs_mark import FsMarkSpec, fs_mark
 from wbsim.models.workloads.fs_mark_processes import FsMark
@@ -27,6 +30,7 @@ from wbsim.sim.streams import Draws
 from wbsim.sim.units import KIB, MS, S
 
 PAGE = 4 * KIB
+COSTS = WriteCosts(call_ns=2, page_ns=10, close_ns=5, mark_ns=0)
 ENDLESS = SchedulerRules(10**12, granularity_ns=10**12)
 
 
@@ -34,7 +38,7 @@ class Stage:
     """A mount with round times, and *count* processors with endless slices.
 
     find or make a directory    100 ns
-    create a file               *lead_ns* of the caller, 1 000 ns, *then_ns* of the caller
+    create a file               the lead of the caller, 1 000 ns, what the caller does then
     write n pages               2 + 10 n ns; a stop at page *stops_at* to zero the end of the file
     zero the end of a file      77 ns
     close a file                5 ns
@@ -61,7 +65,9 @@ class Stage:
         )  # fmt: skip
         return {
             "parts": parts,
-            "calls": SystemCalls(self._mount_of, self._writer, self),  # type: ignore[arg-type]
+            "calls": SystemCalls(
+                self.env, self._mount_of, COSTS, self, self,  # type: ignore[arg-type]
+            ),
             "on_end": lambda: self.ended.append(self.env.now),
         }  # fmt: skip
 
@@ -75,13 +81,16 @@ class Stage:
         self.streams.append(name)
         return np.random.default_rng(len(self.streams))
 
-    def fsync(self, thread: Any, inode: Any, mount: Any) -> Steps:
+    def fsync(self, thread: Any, inode: Any) -> Steps:
         """Record fsync(2), which takes 33 ns."""
         self.log.append((self.env.now, "fsync", inode.name))
         yield 33
 
     def _mount_of(self, path: str) -> Any:
-        mount = SimpleNamespace(directory=self._directory, filesystem=self)
+        mount = SimpleNamespace(
+            directory=self._directory, filesystem=self, folio_pages=lambda pages: 1, block_ns=0,
+            has_pages=lambda: None,
+        )  # fmt: skip
         self.log.append((self.env.now, "mount of", path))
         return mount
 
@@ -90,35 +99,38 @@ class Stage:
         self.log.append((self.env.now, thread.task.name, "directory", path))
         return path
 
-    def _writer(self, thread: Any) -> Any:
-        def dirty(inode: Any, pages: int, then_ns: int) -> int:
-            self.log.append((self.env.now, thread.task.name, "dirty", inode.name, pages, then_ns))
-            inode.left -= pages
-            return then_ns
+    def dirtier(self) -> Any:
+        """Return the account of a writer: in the place of the throttle."""
+        account = SimpleNamespace(nr_dirtied=0)
 
-        def balance(wb: Any) -> Steps:
-            self.log.append((self.env.now, thread.task.name, "balance"))
-            self.written = 0
-            yield 500
+        def dirtied(pages: int) -> None:
+            account.nr_dirtied += pages
 
-        self.written = 0
-        return SimpleNamespace(
-            copy_ns=lambda pages, sb: 2 + 10 * pages, call_ns=2, close_ns=5, dirty=dirty, balance=balance,
-            room=lambda wb: self.room, due=lambda wb: self._due(),
-        )  # fmt: skip
+        account.dirtied = dirtied
+        return account
 
-    def _due(self) -> bool:
-        self.written += 1
-        return self.room < 1_000
+    def poll_pages(self, wb: Any, dirtier: Any) -> int:
+        """Return *room*, the pages after which a writer asks the throttle."""
+        return self.room
 
-    def create(
-        self, thread: Any, directory: str, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
-    ) -> Generator[Wait, None, Any]:
+    def balance(self, thread: Any, wb: Any, dirtier: Any) -> Steps:
+        """Record balance_dirty_pages, which takes 500 ns."""
+        self.log.append((self.env.now, thread.task.name, "balance"))
+        dirtier.nr_dirtied = 0
+        yield 500
+
+    def create(self, caller: Caller, directory: str) -> Generator[Wait, None, Any]:
         """Create a file for a directory: in the place of the filesystem's `Names.create`."""
+        lead_ns, factor, then_ns = caller.lead_ns, caller.factor, caller.then_ns
         yield lead_ns + int(1_000 * factor) + then_ns
-        made = SimpleNamespace(name=f"{directory}:{self.env.now}", wb="wb", left=0)
-        made.sb = SimpleNamespace(filesystem=self)
-        self.log.append((self.env.now, thread.task.name, "create", directory, lead_ns, factor, then_ns))
+        made = SimpleNamespace(name=f"{directory}:{self.env.now}", dirty_pages=0, i_sync=None)
+        made.sb = self._mount_of(directory)
+        made.wb = SimpleNamespace(
+            account_dirtied=lambda pages: self.log.append((self.env.now, "dirty", made.name, pages)),
+            add=lambda inode, now_ns: None,
+            lock=SimpleNamespace(section=lambda task, hold_ns, then_ns: hold_ns + then_ns),
+        )
+        self.log.append((self.env.now, caller.task.name, "create", directory, lead_ns, factor, then_ns))
         return made
 
     def append(self, inode: Any, pages: int) -> int:
@@ -172,11 +184,11 @@ def test_fio_process_writes_its_files_in_turn_between_throttle_calls() -> None:
     3 364                      writes 3 pages
     3 421                      in balance_dirty_pages
     3 921                      writes the last page
-    3 940                      in balance_dirty_pages
-    4 440    ends              closes both files
+    3 940                      closes both files
+    3 950    ends
     """
     stage = Stage(room=3)
-    jobs = [Job("/d", [sequential(), sequential()], 5, app_ns=7)]
+    jobs = [Job("/d", [sequential(), sequential()], 5, Calls(user_ns=7))]
     writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=0, **stage.parts)
     lines: list[Any] = []
     writers.on_iteration = lines.append
@@ -195,33 +207,32 @@ def test_fio_process_writes_its_files_in_turn_between_throttle_calls() -> None:
     assert writes == [[0, 1], [0], [2], [1, 2], [3, 4], [3], [4]], "a page of each file in turn"
     assert [entry[0] for entry in stage.log if entry[-1] == "balance"] == [
         begins + burst, begins + 2 * burst + 500, begins + 3 * burst + 1_000,
-        begins + 3 * burst + rest + 1_500,
     ]  # fmt: skip
-    end = begins + 3 * burst + rest + 2_000
-    assert [entry for entry in stage.log if entry[1] == "close"] == 2 * [(end, "close")]
-    assert stage.ended == [end]
-    assert (writers.system_ns, writers.user_ns) == (10 * 12, 10 * 7)
+    end = begins + 3 * burst + rest + 1_500
+    assert [entry for entry in stage.log if entry[1] == "close"] == [(end, "close"), (end + 5, "close")]
+    assert stage.ended == [end + 10]
+    assert (writers.system_ns, writers.user_ns) == (10 * 12 + 2 * 5, 10 * 7)
     assert writers.share_done == 1.0
     (line,) = lines
-    assert (line.count, line.app_overhead_us, line.end_ns) == (2, 0, end)
-    assert line.files_per_sec == pytest.approx(2 * S / end)
+    assert (line.count, line.app_overhead_us, line.end_ns) == (2, 0, end + 10)
+    assert line.files_per_sec == pytest.approx(2 * S / (end + 10))
 
 
 def test_forked_process_waits_for_the_only_processor() -> None:
     """The parent finds both directories first, and the second process begins when the first has ended."""
     stage = Stage(count=1)
     stage.factors["process 1"] = 2.0
-    jobs = [Job(f"/{name}", [sequential()], 10, call_pages=2, app_ns=8, app_system_ns=4) for name in "ab"]
+    jobs = [Job(f"/{name}", [sequential()], 10, Calls(2, 1, 8, 4)) for name in "ab"]
     writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=7, **stage.parts)
     stage.run()
     made = [entry for entry in stage.log if "directory" in entry]
     assert made[:2] == [(107, "parent", "directory", "/a"), (207, "parent", "directory", "/b")]
     first = 257 + 100 + 1_000 + 10 * (11 + 4 + 2)
-    second = first + 100 + 1_000 + 2 * 10 * (11 + 4 + 2)
+    second = first + 5 + 100 + 1_000 + 2 * 10 * (11 + 4 + 2)
     assert [entry[0] for entry in stage.log if entry[1] == "close"] == [first, second]
-    assert (writers.system_ns, writers.user_ns) == (130 + 260, 40 + 80)
+    assert (writers.system_ns, writers.user_ns) == (130 + 260 + 5 + 10, 40 + 80)
     assert [entry[3] for entry in stage.log if entry[1] == "write"] == [2, 2]
-    assert stage.ended == [second]
+    assert stage.ended == [second + 10]
     assert writers.family.parent.spent.fork == 2 * 50
 
 
@@ -245,20 +256,20 @@ def test_write_continues_after_the_end_of_the_file_is_zeroed() -> None:
     assert [entry for entry in events if entry[0] in ("write", "zero_end")] == [
         ("write", [0, 1, 2, 3, 4], 1), ("zero_end",), ("write", [3, 4], 1),
     ]  # fmt: skip
-    assert [entry[3] for entry in events if "dirty" in entry] == [3, 2]
+    assert [entry[2] for entry in events if "dirty" in entry] == [3, 2]
 
 
 @pytest.mark.parametrize(
-    ("given", "calls"), [({"call_pages": 3}, 2), ({"calls_a_page": 2}, 5)], ids=["of pages", "of parts"]
+    ("given", "calls"), [(Calls(3), 2), (Calls(a_page=2), 5)], ids=["of pages", "of parts"]
 )
-def test_calls_wait_for_the_inode_s_lock(given: dict[str, int], calls: int) -> None:
+def test_calls_wait_for_the_inode_s_lock(given: Calls, calls: int) -> None:
     """Each call takes the lock once, before its pages are dirty.
 
     The rest of a call that stops to zero the end of the file does not take the lock again.
     """
     stage = Stage(stops_at=2)
     stage.lock_ns = 30
-    FileWriters(jobs=[Job("/d", [sequential()], 5, **given)], fork_ns=0, start_ns=0, **stage.parts)
+    FileWriters(jobs=[Job("/d", [sequential()], 5, given)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     locked = [entry for entry in stage.log if entry[1] == "lock"]
     assert [entry[2] for entry in locked] == [calls]
@@ -273,12 +284,12 @@ def writes_of(stage: Stage) -> list[tuple[int, list[int]]]:
 def test_a_call_may_write_a_part_of_a_page() -> None:
     """A page takes four calls, each of 2 + 10 / 4 ns and 3 ns of the program; four calls are a burst."""
     stage = Stage(room=1)
-    job = Job("/d", [sequential()], 6, calls_a_page=4, app_ns=3)
+    job = Job("/d", [sequential()], 6, Calls(a_page=4, user_ns=3))
     writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     begins = 100 + 100 + 1_000
     assert writes_of(stage) == [(begins + 18 + 12, [0, 0, 0, 0]), (begins + 30 + 500 + 9 + 6, [1, 1])]
-    assert (writers.system_ns, writers.user_ns, writers.share_done) == (27, 18, 1.0)
+    assert (writers.system_ns, writers.user_ns, writers.share_done) == (27 + 5, 18, 1.0)
 
 
 def test_blocks_of_several_pages_are_written_in_any_order() -> None:
@@ -295,18 +306,18 @@ def test_blocks_of_several_pages_are_written_in_any_order() -> None:
 def test_job_sleeps_for_its_think_time_after_two_calls() -> None:
     """Two calls of two pages take 44 ns, and a pause of 1 000 ns follows them, also after the last call."""
     stage = Stage()
-    job = Job("/d", [sequential()], 10, call_pages=2, think_ns=1_000, think_calls=2)
+    job = Job("/d", [sequential()], 10, Calls(2), think_ns=1_000, think_calls=2)
     FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     begins = 100 + 100 + 1_000
     assert writes_of(stage) == [
         (begins + 44, [0, 1, 2, 3]), (begins + 1_088, [4, 5, 6, 7]), (begins + 2_110, [8, 9]),
     ]  # fmt: skip
-    assert stage.ended == [begins + 2_110]
+    assert stage.ended == [begins + 2_115]
     stage = Stage()
     FileWriters(jobs=[job._replace(length=8)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
-    assert stage.ended == [begins + 2_088]
+    assert stage.ended == [begins + 2_093]
 
 
 def test_period_of_calls_counts_from_the_first_call() -> None:
@@ -323,7 +334,7 @@ def test_period_of_calls_counts_from_the_first_call() -> None:
     FileWriters(jobs=[Job("/d", [sequential()], 3, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     assert [when for when, _ in writes_of(stage)] == [begins + 12, begins + 112, begins + 212]
-    assert stage.ended == [begins + 212]
+    assert stage.ended == [begins + 217]
 
 
 def test_job_spins_through_a_pause_below_spin_ns() -> None:
@@ -397,14 +408,13 @@ def test_fio_and_dd_make_jobs_of_their_options() -> None:
     orders = [job.orders[0](8).tolist() for job in writers.jobs]
     assert orders[1] == list(range(8)) != orders[0]
     assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
-    assert {(job.app_ns, job.call_pages, job.fsyncs) for job in writers.jobs} == {(15, 1, False)}
+    assert {(job.calls, job.fsyncs) for job in writers.jobs} == {(Calls(user_ns=15), False)}
     assert writers.fork_ns == 150
     dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7,
                 app_user_time=5, read_time=6)  # fmt: skip
     copies = dd(spec=dds, program_scale=2.0, start_ns=3, **stage.parts)
     assert [(job.directory, len(job.orders), job.length) for job in copies.jobs] == 2 * [("/d", 1, 12)]
-    times = {(job.app_ns, job.app_system_ns, job.call_pages, job.calls_a_page) for job in copies.jobs}
-    assert times == {(10, 92, 4, 1)}
+    assert {job.calls for job in copies.jobs} == {Calls(4, 1, 10, 92)}
     assert copies.fork_ns == 14
     assert (dds.total_files, dds.bytes_each, spec.total_files, spec.total_bytes) == (
         2, 12 * PAGE, 6, 48 * PAGE,
@@ -458,29 +468,26 @@ def test_fs_mark_iteration_ends_when_all_its_processes_end() -> None:
     rate = 2 * S / (first - 70) + 2 * S / (second - 120)
     assert [line.files_per_sec for line in program.iterations] == 2 * [pytest.approx(rate)]
     assert program.user_ns == 8 * 40
-    assert program.system_ns == 8 * 60
+    assert program.system_ns == 8 * 60 + 4 * (12 + 5) + 4 * (24 + 10)
     assert stage.ended == [ends[1]]
     assert program.share_done == 1.0
     assert {entry[3] for entry in stage.log if "create" in entry} == {"/a", "/b"}
     assert next(entry for entry in stage.log if "dirty" in entry) == (
-        70 + 100 + 1_112, "process 0", "dirty", "/a:1282", 1, 5,
+        70 + 100 + 1_112, "dirty", "/a:1282", 1,
     )  # fmt: skip
 
 
 def test_throttle_is_called_after_each_write_of_a_file() -> None:
-    """Ten pages are written by calls of 4, 4 and 2 pages; the time of the close passes with the first call.
-
-    The filesystem charges the first copy with the creation, and fs_mark charges the others.
-    """
+    """Ten pages are written by calls of 4, 4 and 2 pages, and each asks the throttle; a close follows."""
     stage = Stage(room=1)
     program = run_fs_mark(
         stage, processes=1, directories=("/a",), files=1, loops=1, file_size=10 * PAGE, write_size=4 * PAGE
     )
     stage.run()
-    assert [entry[4:] for entry in stage.log if "dirty" in entry] == [(4, 5), (4, 0), (2, 0)]
+    assert [entry[3] for entry in stage.log if "dirty" in entry] == [4, 4, 2]
     assert sum(entry[-1] == "balance" for entry in stage.log) == 3
-    assert program.system_ns == 60 + 42 + 22
-    assert program.iterations[0].end_ns == 70 + 100 + 100 + 1_000 + 42 + 5 + 42 + 22 + 3 * 500
+    assert program.system_ns == 60 + 42 + 42 + 22 + 5
+    assert program.iterations[0].end_ns == 70 + 100 + 100 + 1_000 + 42 + 42 + 22 + 3 * 500 + 5
 
 
 @pytest.mark.parametrize(
@@ -561,7 +568,7 @@ def test_program_scale_lengthens_the_own_time_of_fs_mark() -> None:
     stage.run()
     each = 100 + 40 + 100 + (80 + 120) + 1_000 + 12 + 5
     assert [line.end_ns for line in program.iterations] == [1_000 + each, 1_000 + each + 60 + each]
-    assert (program.user_ns, program.system_ns) == (2 * 80, 2 * 120)
+    assert (program.user_ns, program.system_ns) == (2 * 80, 2 * (120 + 12 + 5))
 
 
 def test_options_of_fio_become_fields_of_a_job() -> None:
@@ -581,8 +588,7 @@ def test_options_of_fio_become_fields_of_a_job() -> None:
         "/a",
         (),
         8,
-        call_pages=2,
-        app_ns=10,
+        Calls(2, 1, 10),
         period_ns=S // 512,
         think_calls=3,
         delay_ns=7,
@@ -593,8 +599,7 @@ def test_options_of_fio_become_fields_of_a_job() -> None:
         "/a",
         (),
         32,
-        calls_a_page=4,
-        app_ns=10,
+        Calls(1, 4, 10),
         think_ns=5,
         think_calls=3,
         delay_ns=7,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.time_accounting import Spent
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.workloads.spec import Iteration
 from wbsim.models.workloads.sync import SyncProcesses, SyncSpec, parse_command
 from wbsim.sim.engine import Environment, Steps
@@ -21,7 +22,7 @@ class Stage:
         self.env = Environment()
         self.sync_ns = sync_ns
         self.log: list[tuple[int, str]] = []
-        self.mounts = {path: f"mount {path[:2]}" for path in ("/a", "/a/x", "/b")}
+        self.mounts: Any = {path: f"mount {path[:2]}" for path in ("/a", "/a/x", "/b")}
 
     def sync(self, thread: Any) -> Steps:
         """sync(2)."""
@@ -39,8 +40,11 @@ class Stage:
         def thread(name: str) -> Any:
             return SimpleNamespace(task=self.env.task(name), spent=Spent())
 
-        parts: Any = SimpleNamespace(env=self.env, thread=thread, process=thread)
-        calls: Any = SystemCalls(self.mounts.__getitem__, None, self)  # type: ignore[arg-type]
+        parts: Any = SimpleNamespace(env=self.env, thread=thread, process=thread, variation=lambda _: None)
+        costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
+        throttle: Any = SimpleNamespace(dirtier=lambda: None)
+        syncs: Any = self
+        calls = SystemCalls(self.env, self.mounts.__getitem__, costs, throttle, syncs)
         ends: list[int] = []
 
         def told(iteration: Iteration) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Final
 
 from wbsim.models.bio import READ, Bio
 from wbsim.models.interfaces import Filesystem, Superblock, Thread, Wb
@@ -13,6 +13,8 @@ from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim.engine import Environment, Steps, Wait
 from wbsim.sim.sync import Completion
 from wbsim.sim.units import PAGE_SECTORS
+
+_I_RWSEM: Final = "lock i_rwsem"
 
 
 class Flight:
@@ -44,6 +46,17 @@ class Flight:
             self.landed.complete()
 
 
+class Dentry:
+    """A named file: its ``inode``, None until the file is ``made``, and its ``opens`` that are not closed."""
+
+    __slots__ = ("inode", "made", "opens")
+
+    def __init__(self, env: Environment) -> None:
+        self.inode: Any = None
+        self.made = Completion(env, _I_RWSEM)
+        self.opens = 0
+
+
 class MountedSuperblock(Superblock):
     """See `models.interfaces.Superblock`.
 
@@ -61,6 +74,8 @@ class MountedSuperblock(Superblock):
         self.rotates = rotates
         self._env = env
         self.directories: dict[str, Any] = {}
+        self.dentries: dict[str, Dentry] = {}
+        """The files that programs name by a path; files in their millions have no names here."""
         self._in_making: dict[str, Completion] = {}
         self._landing: list[Flight] = []
         self.name = name
@@ -90,7 +105,7 @@ class MountedSuperblock(Superblock):
         elif path not in self.directories and self._is_root(path):
             self.directories[path] = self.filesystem.names.root()
         elif path not in self.directories:
-            made = self._in_making[path] = Completion(self._env, "lock i_rwsem")
+            made = self._in_making[path] = Completion(self._env, _I_RWSEM)
             self.directories[path] = yield from self.filesystem.names.mkdir(thread)
             del self._in_making[path]
             made.complete()

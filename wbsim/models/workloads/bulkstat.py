@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
-from wbsim.models.interfaces import Filesystem, Thread
-from wbsim.models.parts import Parts
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import Process
 from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
-from wbsim.sim.engine import Steps
 from wbsim.sim.param import Inputs, assumed
 
 
@@ -51,25 +49,5 @@ def parse_command(line: str) -> Inputs:
     return {"kind": "bulkstat", "directories": given.paths}
 
 
-def bulkstat(
-    *,
-    parts: Parts,
-    spec: BulkstatSpec,
-    program_scale: float,
-    start_ns: int,
-    calls: SystemCalls,
-    on_end: Callable[[], None],
-) -> TreeProcesses:
-    """Return a running xfs_io, or several."""
-    return TreeProcesses(
-        parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
-        operation=_operation,
-    )  # fmt: skip
-
-
-def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
-    return filesystem.names.bulkstat(thread, lead_ns, factor)
-
-
 SPEC = BulkstatSpec
-COMPONENT: WorkloadFactory = bulkstat
+COMPONENT: WorkloadFactory = partial(TreeProcesses, operation=Process.bulkstat)

@@ -13,7 +13,8 @@ from typing import ClassVar, Final, Literal
 from pydantic import model_validator
 
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import SystemCalls
+from wbsim.models.syscalls.stream import Calls
 from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, is_whole, words_of
 from wbsim.models.workloads.file_writers import FileWriters, Job, sequential
@@ -172,13 +173,13 @@ def dd(
                 spec.directories[i % len(spec.directories)],
                 [sequential()],
                 length=pages * spec.count,  # pages, or blocks if a page has several blocks
-                call_pages=pages,
-                calls_a_page=calls_a_page,
-                fsyncs=spec.fsyncs,
-                app_ns=round(spec.app_user_time * program_scale),
-                app_system_ns=round(
-                    (spec.read_time + pages * spec.zero_page_time / calls_a_page) * program_scale
+                calls=Calls(
+                    pages,
+                    calls_a_page,
+                    round(spec.app_user_time * program_scale),
+                    round((spec.read_time + pages * spec.zero_page_time / calls_a_page) * program_scale),
                 ),
+                fsyncs=spec.fsyncs,
             )
             for i in range(spec.streams)
         ],

@@ -23,7 +23,8 @@ from pydantic import model_validator
 
 from wbsim.models.arrays.compiled import compiled
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import SystemCalls
+from wbsim.models.syscalls.stream import Calls
 from wbsim.models.workloads.command_line import CommandError, one_line
 from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
 from wbsim.models.workloads.fio_options import jobs_of
@@ -288,9 +289,7 @@ def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
         spec.directory_of(number),
         orders,
         blocks * call_pages,
-        call_pages=call_pages,
-        calls_a_page=max(1, PAGE_BYTES // bs),
-        app_ns=app_ns,
+        Calls(call_pages, max(1, PAGE_BYTES // bs), app_ns),
         think_ns=spec.of_job("thinktime", number),
         think_calls=spec.of_job("thinktime_blocks", number),
         period_ns=0 if rate is None else bs * S // rate,

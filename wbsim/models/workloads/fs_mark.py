@@ -18,7 +18,7 @@ from typing import ClassVar, Final, Literal
 from pydantic import model_validator
 
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times

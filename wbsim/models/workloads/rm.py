@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Literal
 
-from wbsim.models.interfaces import Filesystem, Thread
-from wbsim.models.parts import Parts
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import Process
 from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
-from wbsim.sim.engine import Steps
 from wbsim.sim.param import Inputs, assumed, measured
 
 
@@ -62,26 +60,5 @@ def _apart(words: Sequence[str]) -> list[str]:
     return apart
 
 
-def rm(
-    *,
-    parts: Parts,
-    spec: RmSpec,
-    program_scale: float,
-    start_ns: int,
-    calls: SystemCalls,
-    on_end: Callable[[], None],
-) -> TreeProcesses:
-    """Return the running processes of rm: *spec.times* processes, which share the files."""
-    return TreeProcesses(
-        parts=parts, spec=spec, program_scale=program_scale, start_ns=start_ns, calls=calls, on_end=on_end,
-        operation=_operation,
-    )  # fmt: skip
-
-
-def _operation(filesystem: Filesystem, thread: Thread, lead_ns: int, factor: float) -> Steps:
-    """Return the steps of unlink(2) of one file; see `Names.look_up` for *lead_ns* and *factor*."""
-    return filesystem.names.unlink(thread, lead_ns, factor)
-
-
 SPEC = RmSpec
-COMPONENT: WorkloadFactory = rm
+COMPONENT: WorkloadFactory = partial(TreeProcesses, operation=Process.unlink)

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from wbsim.models.kinds import kind_field
 from wbsim.models.parts import Parts
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import SystemCalls
 from wbsim.sim.param import Inputs, Spec, measured
 from wbsim.sim.units import US
 

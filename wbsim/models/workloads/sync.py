@@ -1,7 +1,8 @@
 """sync and sync -f: processes that call sync(2) or syncfs(2), once or repeatedly.
 
 A call next to a program that writes a large file may last until that program ends, because it follows the
-growing file (`models.vfs.sync`).  Left out: sync FILE and sync -d FILE, which call fsync(2) and fdatasync(2).
+growing file (`models.syscalls.sync`).  Left out: sync FILE and sync -d FILE, which call fsync(2) and
+fdatasync(2).
 """
 
 from __future__ import annotations
@@ -11,19 +12,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
-from wbsim.models.scheduler.cpu import sleep
-from wbsim.models.time_accounting import PAUSE
-from wbsim.models.vfs.sync import SystemCalls
+from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.workloads import real_options
 from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from wbsim.models.workloads.processes import Family
+from wbsim.models.workloads.program import Program
 from wbsim.models.workloads.spec import (
     SHELL_FORK,
     AnyDirectories,
     Iteration,
-    Reckoned,
     WorkloadFactory,
     WorkloadSpec,
 )
@@ -99,7 +96,7 @@ def parse_command(line: str) -> Inputs:
     return {"kind": "sync", "directories": given.paths}
 
 
-class SyncProcesses:
+class SyncProcesses(Program):
     """The running syncs; ``on_iteration`` is called each time that all of them are done."""
 
     def __init__(
@@ -112,27 +109,13 @@ class SyncProcesses:
         calls: SystemCalls,
         on_end: Callable[[], None],
     ) -> None:
+        super().__init__(parts, calls, spec.times, on_end)
         self._env = parts.env
         self._spec = spec
-        self._syncs = calls.syncs
-        self._mounts = list(dict.fromkeys(calls.mount_of(path) for path in spec.directories))
+        self._mounts = list({calls.mount_of(path): path for path in spec.directories}.values())
         self.fork_ns = round(spec.fork_time * program_scale)
-        self.family = Family(parts, spec.times)
         self.rounds = 0
-        self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        self.on_end = on_end
-        self.reckoned = Reckoned()
         parts.env.start(self.family.parent.task, self._run(), start_ns)
-
-    @property
-    def system_ns(self) -> int:
-        """Return the system time of all processes: work and spinning, as time(1) sees it."""
-        return self.family.system_ns
-
-    @property
-    def user_ns(self) -> int:
-        """Return the user time of all processes."""
-        return self.family.user_ns
 
     @property
     def share_done(self) -> float:
@@ -151,15 +134,14 @@ class SyncProcesses:
             self.on_iteration(Iteration(0, 0.0, 0, self._env.now))
             if every_ns is None:
                 break
-            yield from sleep(family.parent.task, max(0, began_ns + every_ns - self._env.now), PAUSE)
+            yield from family.parent.pause(max(0, began_ns + every_ns - self._env.now))
         self.on_end()
 
-    def _process(self, thread: Thread) -> Steps:
-        if self._mounts:
-            for mount in self._mounts:
-                yield from self._syncs.syncfs(thread, mount)
-        else:
-            yield from self._syncs.sync(thread)
+    def _process(self, process: Process) -> Steps:
+        if not self._mounts:
+            yield from process.sync()
+        for path in self._mounts:
+            yield from process.syncfs(path)
 
 
 SPEC = SyncSpec

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from wbsim.models.interfaces import Filesystem, Thread
 from wbsim.models.parts import Parts
-from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.vfs.sync import SystemCalls
-from wbsim.models.workloads.processes import Family, Pace
+from wbsim.models.workloads.program import Pace, Program
 from wbsim.models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import Flag, Ns, Threads
-from wbsim.sim.streams import Draws
 from wbsim.sim.units import S
 
 
@@ -58,7 +55,7 @@ class TreeSpec(WorkloadSpec):
             yield directory, 0, 0
 
 
-class TreeProcesses:
+class TreeProcesses(Program):
     """The running processes, which run *operation* on each file."""
 
     def __init__(
@@ -70,8 +67,9 @@ class TreeProcesses:
         start_ns: int,
         calls: SystemCalls,
         on_end: Callable[[], None],
-        operation: Callable[[Filesystem, Thread, int, float], Steps],
+        operation: Callable[[Process, MountedSuperblock], Steps],
     ) -> None:
+        super().__init__(parts, calls, spec.times, on_end)
         self._env = parts.env
         self._times = spec.times
         self._operation = operation
@@ -79,27 +77,13 @@ class TreeProcesses:
         self._user_ns = round(spec.app_user_time * program_scale)
         self._program_ns = round(spec.app_system_time * program_scale)
         self._fork_ns = round(spec.fork_time * program_scale)
-        self._variations = [parts.variation(f"process {i}") for i in range(spec.times)]
-        self.family = Family(parts, spec.times)
         self.files = sum(mount.files for mount in self._mounts)
         self.pace: Pace | None = None
         if spec.until_steady:
             inodes = [mount.inodes for mount in self._mounts]
             self.pace = Pace(self._env, self.files, lambda: self.family.system_ns, inodes)
         self.done = 0
-        self.on_iteration: Callable[[Iteration], None] = lambda _: None
-        self.on_end = on_end
         parts.env.start(self.family.parent.task, self._run(), start_ns)
-
-    @property
-    def system_ns(self) -> int:
-        """Return the system time of all processes: work and spinning, as time(1) sees it."""
-        return self.family.system_ns
-
-    @property
-    def user_ns(self) -> int:
-        """Return the user time of all processes."""
-        return self.family.user_ns
 
     @property
     def reckoned(self) -> Reckoned:
@@ -113,31 +97,26 @@ class TreeProcesses:
 
     def _run(self) -> Steps:
         family, began_ns = self.family, self._env.now
-        for number, child in enumerate(family.children):
-            yield from family.fork(child, self._process(number, child), self._fork_ns)
+        for number, process in enumerate(family.children):
+            yield from family.fork(process, self._process(number, process), self._fork_ns)
         yield from family.wait()
         self.done, now = self.files, self._env.now
         self.on_iteration(Iteration(self.files, self.files * S / (now - began_ns), 0, now))
         self.on_end()
 
-    def _process(self, number: int, thread: Thread) -> Steps:
+    def _process(self, number: int, process: Process) -> Steps:
         for mount in self._mounts:
             share = mount.files * (number + 1) // self._times - mount.files * number // self._times
-            yield self._walk(thread, mount, share, self._variations[number])
+            yield self._walk(process, mount, share)
 
-    def _walk(self, thread: Thread, mount: MountedSuperblock, files: int, factors: Draws) -> Steps:
-        task, spent, filesystem, pace = thread.task, thread.spent, mount.filesystem, self.pace
-        user_ns, program_ns, operation = self._user_ns, self._program_ns, self._operation
+    def _walk(self, process: Process, mount: MountedSuperblock, files: int) -> Steps:
+        user_ns, program_ns, operation, pace = self._user_ns, self._program_ns, self._operation, self.pace
         for _ in range(files):
             if pace is not None and pace.over:
                 return
-            factor = factors.next()
-            owed_ns, task.owed_ns = task.owed_ns, 0
-            spent.user += user_ns
-            spent.program += program_ns
-            yield from operation(filesystem, thread, user_ns + program_ns + owed_ns, factor)
+            process.works(user_ns, program_ns)
+            yield from operation(process, mount)
             self.done += 1
             if pace is not None:
                 pace.count()
-            if (ready := cond_resched(task)) is not None:
-                yield ready
+            yield from process.returns()

@@ -14,7 +14,7 @@ from wbsim.models.filesystems.ext4.inodes import Directory, Ext4Inode, Flex
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Spec, Ext4WriterCosts
-from wbsim.models.interfaces import Names, NoSpace, Thread
+from wbsim.models.interfaces import Caller, Names, NoSpace, Thread
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
@@ -77,25 +77,22 @@ class Ext4Names(Names):
         yield self._mkdir_ns
         return directory
 
-    def create(
-        self, thread: Thread, directory: Directory, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
-    ) -> Generator[Wait, None, Ext4Inode]:
+    def create(self, caller: Caller, directory: Directory) -> Generator[Wait, None, Ext4Inode]:
         """See `Names.create`."""
-        journal, geometry, inodes = self._journal, self._geometry, self._sb.inodes
-        create_ns = int(self._create_ns * factor)
+        journal, geometry, inodes, thread = self._journal, self._geometry, self._sb.inodes, caller.thread
+        create_ns = int(self._create_ns * caller.factor)
         yield from journal.start_handle(thread, self._credits)
-        thread.spent.create += create_ns - inodes.add_ns
-        thread.spent.write += then_ns
+        caller.spent.create += create_ns - inodes.add_ns
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
-        yield lead_ns + create_ns - inodes.add_ns
+        yield caller.lead_ns + create_ns - inodes.add_ns
         yield inodes.sb_list_add(thread)
-        yield inodes.add_to_hash(thread, then_ns)
+        yield inodes.add_to_hash(thread, caller.then_ns)
         flex = self._flex_with_inodes(directory.flex)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
         number = flex.new_inode()
-        inode = Ext4Inode(self._sb, inodes.new(thread.task, 0, number), number, goal)
+        inode = Ext4Inode(self._sb, inodes.new(caller.task, 0, number), number, goal)
         directory.names += 1
         if directory.names > len(directory.leaves) * self._names_per_leaf:
             directory.leaves.append(self._mballoc.find_in(first, 1)[0])
@@ -109,46 +106,47 @@ class Ext4Names(Names):
         )
         return inode
 
-    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    def look_up(self, caller: Caller) -> Steps:
         """See `Names.look_up`."""
         inodes = self._sb.inodes
         if inodes.must_reclaim:
-            yield from inodes.evict(thread, BATCH)
-        yield from self._iget(thread, lead_ns, factor)
-        yield inodes.lru_add(thread)
+            yield from inodes.evict(caller.thread, BATCH)
+        yield from self._iget(caller)
+        yield inodes.lru_add(caller.thread)
         inodes.add_cached()
 
-    def _iget(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
-        """ext4_lookup, and iget_locked of an inode that is not cached; *thread* then uses the inode.
+    def _iget(self, caller: Caller) -> Steps:
+        """ext4_lookup, and iget_locked of an inode that is not cached; *caller* then uses the inode.
 
         NOTE: as in XFS, a thread visits inodes in the order in which they lie.  It reads as many blocks of
         the inode table at once as are read ahead.
         """
-        inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
+        inodes, thread, task = self._sb.inodes, caller.thread, caller.task
+        iget_ns = int(self._costs.iget_ns * caller.factor)
         left = self._read_ahead.get(task, 0)
         self._read_ahead[task] = (left or _READAHEAD_INODES) - 1
         if not left:
             self._reads += 1
             sectors = _READAHEAD_BLOCKS * PAGE_SECTORS
             yield from self._sb.read(thread, self._reads * sectors, sectors)
-        thread.spent.lookup += iget_ns
-        yield lead_ns
+        caller.spent.lookup += iget_ns
+        yield caller.lead_ns
         yield inodes.look_up(thread)
         yield inodes.add_to_hash(thread)
         yield inodes.sb_list_add(thread, iget_ns)
 
-    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    def bulkstat(self, caller: Caller) -> Steps:
         """See `Names.bulkstat`; ext4 has none (`FilesystemSpec.has_bulkstat`)."""
         raise NotImplementedError
 
-    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    def unlink(self, caller: Caller) -> Steps:
         """See `Names.unlink`: read the inode, put it on the list of orphans, evict it and take it off.
 
         Left out: the blocks that the journal logs for this.
         """
-        inodes, task, costs = self._sb.inodes, thread.task, self._costs
-        yield from self._iget(thread, lead_ns, factor)
-        work_ns = int(costs.unlink_ns * factor) - 2 * costs.orphan_ns
+        inodes, thread, task, costs = self._sb.inodes, caller.thread, caller.task, self._costs
+        yield from self._iget(caller)
+        work_ns = int(costs.unlink_ns * caller.factor) - 2 * costs.orphan_ns
         thread.spent.unlink += work_ns + 2 * costs.orphan_ns
         for part_ns in (work_ns // 2, work_ns - work_ns // 2):
             yield from self._journal.start_handle(thread, self._credits)

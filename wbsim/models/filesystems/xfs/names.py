@@ -14,7 +14,7 @@ from wbsim.models.filesystems.files import OPEN, FileInode
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
 from wbsim.models.filesystems.xfs.log import NO_BUFFER, MetaBuffer, XfsLog
 from wbsim.models.filesystems.xfs.spec import CHUNK_INODES, XfsSpec, XfsWriterCosts
-from wbsim.models.interfaces import Names, Superblock, Thread, Wb
+from wbsim.models.interfaces import Caller, Names, Superblock, Thread, Wb
 from wbsim.models.vfs.inodes import BATCH
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Task, Wait
@@ -102,46 +102,44 @@ class XfsNames(Names):
         yield self._costs.mkdir_ns
         return directory
 
-    def create(
-        self, thread: Thread, directory: Directory, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0
-    ) -> Generator[Wait, None, XfsInode]:
+    def create(self, caller: Caller, directory: Directory) -> Generator[Wait, None, XfsInode]:
         """See `Names.create`."""
-        create_ns = int(self._create_ns * factor)
+        create_ns = int(self._create_ns * caller.factor)
         if self._agi_ns:
-            agi_ns = int(self._agi_ns * factor)
-            return self._create_under_agi(thread, directory, lead_ns, create_ns - agi_ns, agi_ns, then_ns)
-        return self._create(thread, directory, lead_ns, create_ns, then_ns, reserved=False)
+            agi_ns = int(self._agi_ns * caller.factor)
+            return self._create_under_agi(caller, directory, create_ns - agi_ns, agi_ns)
+        return self._create(caller, directory, caller.lead_ns + create_ns, create_ns, caller.then_ns)
 
     def _create_under_agi(
-        self, thread: Thread, directory: Directory, lead_ns: int, free_ns: int, agi_ns: int, then_ns: int
+        self, caller: Caller, directory: Directory, free_ns: int, agi_ns: int
     ) -> Generator[Wait, None, XfsInode]:
         """Create a file: work for *free_ns*, then for *agi_ns* under the lock of the group's inodes.
 
         xfs_dialloc locks the AGI, and the end of the transaction unlocks it.
         """
-        task, spent, agi = thread.task, thread.spent, directory.group.agi
+        agi = directory.group.agi
         if self._log.full:
-            yield from self._log.wait_for_space(thread)
-        spent.create += free_ns
-        yield lead_ns + free_ns
+            yield from self._log.wait_for_space(caller.thread)
+        caller.spent.create += free_ns
+        yield caller.lead_ns + free_ns
         if not agi.try_down():
-            thread.before_sleep()
-            yield agi.down(task)
-        inode = yield from self._create(thread, directory, 0, agi_ns, 0, reserved=True)
+            caller.thread.before_sleep()
+            yield agi.down(caller.task)
+        inode = yield from self._create(caller, directory, agi_ns, agi_ns, 0, reserved=True)
         agi.up()
-        spent.write += then_ns
-        if then_ns:
-            yield then_ns
+        if caller.then_ns:
+            yield caller.then_ns
         return inode
 
     def _create(
-        self, thread: Thread, directory: Directory, lead_ns: int, create_ns: int, then_ns: int, reserved: bool
-    ) -> Generator[Wait, None, XfsInode]:
-        """Create a file: work for *lead_ns* and *create_ns*, commit, and work for *then_ns*.
+        self, caller: Caller, directory: Directory, first_ns: int, create_ns: int, then_ns: int,
+        reserved: bool = False,
+    ) -> Generator[Wait, None, XfsInode]:  # fmt: skip
+        """Create a file: wait for *first_ns*, *create_ns* of it in this call; commit; wait for *then_ns*.
 
         *reserved*: the transaction has its log space already.
         """
-        log, task, spent = self._log, thread.task, thread.spent
+        log, task, spent, thread = self._log, caller.task, caller.spent, caller.thread
         commit_ns, inodes, group = self._commit_ns, self._sb.inodes, directory.group
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
@@ -156,10 +154,9 @@ class XfsNames(Names):
         group.cluster_left -= 1
         cluster, block = group.cluster, directory.block
         spent.create += create_ns
-        yield lead_ns + create_ns
+        yield first_ns
         yield inodes.sb_list_add(thread)
         spent.commit += commit_ns
-        spent.write += then_ns
         yield log.cil_section(task, commit_ns, then_ns)
         log.insert_item(cluster)
         log.insert_item(block)
@@ -167,48 +164,49 @@ class XfsNames(Names):
         wb = inodes.new(task, group.number, cluster.start_sector + group.cluster_left)
         return XfsInode(self._sb, wb, cluster, log.checkpoint)
 
-    def look_up(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    def look_up(self, caller: Caller) -> Steps:
         """See `Names.look_up`: xfs_lookup, and xfs_iget of an inode that is not cached.
 
         NOTE: each thread visits inodes in the order in which they lie.  So a thread reads one cluster for all
         the inodes in it; the model chooses the place of the cluster.  Left out: directory blocks, which are
         read ahead.
         """
-        inodes, task, iget_ns = self._sb.inodes, thread.task, int(self._costs.iget_ns * factor)
+        inodes, thread, task = self._sb.inodes, caller.thread, caller.task
+        iget_ns = int(self._costs.iget_ns * caller.factor)
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
         if self._reads_cluster(task):
             yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
-        thread.spent.lookup += iget_ns
-        yield lead_ns + iget_ns
+        caller.spent.lookup += iget_ns
+        yield caller.lead_ns + iget_ns
         yield inodes.sb_list_add(thread)
         yield inodes.lru_add(thread)
         inodes.add_cached()
 
-    def bulkstat(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    def bulkstat(self, caller: Caller) -> Steps:
         """See `Names.bulkstat`: xfs_iget with XFS_IGET_DONTCACHE, so that iput evicts the inode."""
-        inodes, iget_ns = self._sb.inodes, int(self._costs.bulkstat_ns * factor)
-        thread.spent.lookup += iget_ns
-        yield lead_ns + iget_ns
+        inodes, thread, iget_ns = self._sb.inodes, caller.thread, int(self._costs.bulkstat_ns * caller.factor)
+        caller.spent.lookup += iget_ns
+        yield caller.lead_ns + iget_ns
         yield inodes.sb_list_add(thread)
         yield inodes.lru_del(thread)
         yield from self._evict(thread)
 
-    def unlink(self, thread: Thread, lead_ns: int, factor: float) -> Steps:
+    def unlink(self, caller: Caller) -> Steps:
         """See `Names.unlink`: read the inode, then run xfs_remove and xfs_inactive, each in a transaction.
 
         Left out: the worker that inactivates inodes (5.14 and later), and chunks and directory blocks that
         become free.
         """
-        inodes, log, task, costs = self._sb.inodes, self._log, thread.task, self._costs
-        remove_ns = int((costs.iget_ns + costs.remove_ns) * factor)
-        inactivate_ns = int(costs.inactivate_ns * factor)
+        inodes, log, thread, task, costs = self._sb.inodes, self._log, caller.thread, caller.task, self._costs
+        remove_ns = int((costs.iget_ns + costs.remove_ns) * caller.factor)
+        inactivate_ns = int(costs.inactivate_ns * caller.factor)
         if log.full:
             yield from log.wait_for_space(thread)
         thread.spent.unlink += remove_ns + inactivate_ns
         if self._reads_cluster(task):
             yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
-        yield lead_ns + remove_ns
+        yield caller.lead_ns + remove_ns
         yield inodes.sb_list_add(thread)
         thread.spent.commit += self._remove_commit_ns + self._inactivate_commit_ns
         yield log.cil_section(task, self._remove_commit_ns, inactivate_ns)

@@ -9,19 +9,15 @@ Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wa
 (fs/sync.c, fs/fs-writeback.c; mechanisms.md 5.1), and for vfs_fsync.  The contexts of a device get their work
 one after another, as in the series of report W25.  fsync(2) waits for all writeback of its filesystem, not
 only for the pages of its file.  Left out, too: the mappings of block devices.
-
-`SystemCalls` has the calls of a program to the kernel that are not calls to a filesystem alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from wbsim.models.interfaces import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.vfs.write import BufferedWriter
 from wbsim.sim.engine import Environment, Steps
 
 Perform = Callable[[Thread, Wb, Work], Steps]
@@ -83,40 +79,27 @@ class Syncs:
         else:
             yield from self._perform(thread, wb, work)
 
-    def fsync(self, thread: Thread, inode: Inode, sb: MountedSuperblock) -> Steps:
-        """fsync(2) of *inode* on *sb*: write its dirty pages, and wait for writeback and the log."""
+    def fsync(self, thread: Thread, inode: Inode) -> Steps:
+        """fsync(2) of *inode*: write its dirty pages, and wait for writeback and the log."""
+        sb = inode.sb
         while inode.i_sync is not None:
             yield from inode.i_sync.wait(thread)
         if inode.dirty_pages:
-            yield from self._write_inode(thread, inode, sb)
+            yield from self._write_inode(thread, inode)
         yield from sb.wait_for_writeback(thread)
         yield from sb.filesystem.commit_log(thread)
 
-    def _write_inode(self, thread: Thread, inode: Inode, sb: MountedSuperblock) -> Steps:
+    def _write_inode(self, thread: Thread, inode: Inode) -> Steps:
         """filemap_fdatawrite: *thread* itself writes the dirty pages of *inode*."""
         wb, i_sync = inode.wb, InodeSync(self._env)
         wb.take_off(inode)
         wb.i_syncs.append(i_sync)
         i_sync.begin(inode)
         plugged = thread.start_plug()
-        yield from sb.filesystem.write_pages(thread, inode, WritebackControl("sync"))
+        yield from inode.sb.filesystem.write_pages(thread, inode, WritebackControl("sync"))
         if plugged:
             yield from thread.finish_plug()
         i_sync.end(inode)
         wb.i_syncs.remove(i_sync)
         if inode.dirty_pages:
             wb.give_back(inode)
-
-
-@dataclass(frozen=True)
-class SystemCalls:
-    """The system calls as functions.
-
-    * ``mount_of``: returns the superblock of a path.
-    * ``writer``: returns a new writer for a thread.
-    * ``syncs``: sync(2), syncfs(2) and fsync(2).
-    """
-
-    mount_of: Callable[[str], MountedSuperblock]
-    writer: Callable[[Thread], BufferedWriter]
-    syncs: Syncs

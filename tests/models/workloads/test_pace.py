@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.workloads.processes import Pace
+from wbsim.models.workloads.program import Pace
 
 # The tests replace the clock of the environment.
 pytestmark = pytest.mark.source

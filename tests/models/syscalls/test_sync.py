@@ -14,9 +14,9 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import simulate
 from wbsim.models.interfaces import LONG_MAX, InodeSync, WritebackControl
 from wbsim.models.machine import build
+from wbsim.models.syscalls.sync import Syncs
 from wbsim.models.time_accounting import Spent
 from wbsim.models.tracepoints import Signals
-from wbsim.models.vfs.sync import Syncs
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import Completion
 from wbsim.sim.units import MIB, SECTOR_BYTES
@@ -145,7 +145,10 @@ class Synced:
         self.log: list[tuple[int, str]] = []
         self.meanwhile = dirtied_meanwhile
         self.wb = context(self.env)
-        self.inode: Any = SimpleNamespace(wb=self.wb, dirty_pages=dirty_pages, i_sync=None, dirtied_when=0)
+        self.inode: Any = SimpleNamespace(
+            wb=self.wb, sb=self, dirty_pages=dirty_pages, i_sync=None, dirtied_when=0
+        )
+        self.filesystem = self
         self.other: Any = SimpleNamespace(wb=self.wb, dirty_pages=1, i_sync=None, dirtied_when=0)
         self.wb.b_io.extend([self.other, self.inode] if dirty_pages else [self.other])
         task = self.env.task("dd")
@@ -184,8 +187,7 @@ class Synced:
 
     def run(self) -> list[tuple[int, str]]:
         """Run fsync(2), and return what happened and when."""
-        sb: Any = SimpleNamespace(filesystem=self, wait_for_writeback=self.wait_for_writeback)
-        self.env.start(self.thread.task, self.syncs.fsync(self.thread, self.inode, sb))
+        self.env.start(self.thread.task, self.syncs.fsync(self.thread, self.inode))
         self.env.run()
         return self.log
 
@@ -253,8 +255,7 @@ def test_second_fsync_of_a_file_waits_for_the_first_write() -> None:
     """
     of = Synced(3)
     other: Any = SimpleNamespace(**{**vars(of.thread), "task": of.env.task("another dd"), "spent": Spent()})
-    sb: Any = SimpleNamespace(filesystem=of, wait_for_writeback=of.wait_for_writeback)
-    of.env.start(other.task, of.syncs.fsync(other, of.inode, sb), 30)
+    of.env.start(other.task, of.syncs.fsync(other, of.inode), 30)
     of.run()
     assert of.log == [
         (0, "plug"), (30, "before sleep"), (100, "written"), (100, "unplug"), (151, "on disk"),

@@ -1,7 +1,6 @@
-"""The processes of a program, which a parent starts and waits for, and their pace.
+"""A running program, and the pace of a program that does one thing to each of many files.
 
-`Family` are the processes.  `Pace` is for a program that does one thing to each of many files: when its pace
-is steady, the rest is known.
+When the pace is steady, the rest of such a program is known.
 """
 
 from __future__ import annotations
@@ -12,68 +11,44 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import Final
 
-from wbsim.models.interfaces import Thread
+from mypy_extensions import mypyc_attr
+
 from wbsim.models.parts import Parts
-from wbsim.models.scheduler.cpu import sleep, work
-from wbsim.models.time_accounting import CHILDREN, PARENT, PAUSE, PROCESS, system_ns
+from wbsim.models.syscalls.family import Family
+from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.vfs.inodes import SuperblockInodes
-from wbsim.models.workloads.spec import Reckoned
-from wbsim.sim.engine import PARK, Environment, Steps
+from wbsim.models.workloads.spec import Iteration, Reckoned, Workload
+from wbsim.sim.engine import Environment
 
 
-class Family:
-    """A ``parent`` and its ``children``; ``running`` children have begun and not ended."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Program(Workload):
+    """A program of a ``family`` of *processes*; see `Workload`.
 
-    def __init__(self, parts: Parts, children: int) -> None:
-        self._env = parts.env
-        self.parent = parts.thread(PARENT)
-        self.children: list[Thread] = [parts.process(f"{PROCESS} {i}") for i in range(children)]
-        self.running = 0
-        self._waits = False
+    A subclass starts the parent, and has `share_done`.
+    """
+
+    def __init__(
+        self, parts: Parts, calls: SystemCalls, processes: int, on_end: Callable[[], None]
+    ) -> None:  # fmt: skip
+        self.family = Family(parts, calls, processes)
+        self.on_iteration: Callable[[Iteration], None] = lambda _: None
+        self.on_end = on_end
+
+    @property
+    def reckoned(self) -> Reckoned:
+        """See `Workload.reckoned`; nothing, unless a subclass reckons."""
+        return Reckoned()
 
     @property
     def system_ns(self) -> int:
-        """Return the system time of all children: work and spinning, as time(1) sees it."""
-        return sum(system_ns(child.task, child.spent) for child in self.children)
+        """See `Workload.system_ns`."""
+        return self.family.system_ns
 
     @property
     def user_ns(self) -> int:
-        """Return the user time of all children, with the pauses through which they spun."""
-        return sum(child.spent.user + child.spent.pause for child in self.children)
-
-    def fork(self, child: Thread, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
-        """Let the parent take *fork_ns* to start *child*, which begins *start_ns* later."""
-        self.parent.spent.fork += fork_ns
-        yield fork_ns
-        child.task.on_exit = self._exited
-        self.running += 1
-        self._env.start(child.task, steps, start_ns)
-
-    def wait(self) -> Steps:
-        """wait(2): sleep until no child is running."""
-        while self.running:
-            self._waits = True
-            self.parent.task.waits_for = CHILDREN
-            yield PARK
-            self._waits = False
-
-    def _exited(self) -> None:
-        self.running -= 1
-        if not self.running and self._waits:
-            self._env.wake(self.parent.task)
-
-
-def pause(thread: Thread, ns: int, spin_ns: int = 0) -> Steps:
-    """Let a program pause for *ns*, because its options say so: spin if *ns* is below *spin_ns*, else sleep.
-
-    The pause counts as time that the program itself sets (`Spent.paced`).
-    """
-    if ns < spin_ns:
-        thread.spent.pause += ns
-        yield from work(thread.task, ns)
-    else:
-        yield from sleep(thread.task, ns, PAUSE)
-    thread.spent.paced += ns
+        """See `Workload.user_ns`."""
+        return self.family.user_ns
 
 
 WINDOW: Final = 8_192

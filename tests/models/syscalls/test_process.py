@@ -1,0 +1,227 @@
+"""The system calls of a process: the pages that become dirty, their cost, and when the throttle is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.harness import context, process
+from wbsim.models.interfaces import Caller
+from wbsim.models.syscalls.process import Folder
+from wbsim.models.throttling.io_less import PausedDirtier
+from wbsim.models.vfs.spec import WriteCosts
+from wbsim.sim.engine import SPIN, Environment, Steps, Wait
+
+
+class Stage:
+    """A process that asks the throttle every *poll* pages; the throttle holds it for 1 000 ns.
+
+    A call costs 100 ns and 10 ns a page, a close 30 ns, and the list of dirty inodes 7 ns.  creat(2) takes
+    500 ns.  Work in calls takes *factor* times as long.
+    """
+
+    def __init__(self, poll: int = 4, folio_ns: int | None = None, factor: float = 1.0) -> None:
+        self.env = Environment()
+        self.log: list[tuple[Any, ...]] = []
+        self.wb = context(self.env)
+        self.dirtier = PausedDirtier()
+        self.poll = poll
+        throttle: Any = SimpleNamespace(
+            dirtier=lambda: self.dirtier, poll_pages=lambda wb, dirtier: poll, balance=self._balance
+        )
+        costs = WriteCosts(call_ns=100, folio_ns=folio_ns, page_ns=10, close_ns=30, mark_ns=7)
+        self.process = process(self.env, throttle, costs, factor)
+        self.sb: Any = SimpleNamespace(
+            folio_pages=lambda _: 1, block_ns=0, filesystem=self, has_pages=lambda: self._tell("has pages")
+        )
+        self.names = self
+        self.folder = Folder(self.sb, "a directory")
+
+    def _tell(self, *what: Any) -> None:
+        self.log.append((self.env.now, *what))
+
+    def _balance(self, thread: Any, wb: Any, dirtier: Any) -> Steps:
+        self._tell("throttled")
+        dirtier.nr_dirtied = 0
+        yield 1_000
+
+    def create(self, caller: Caller, directory: Any) -> Generator[Wait, None, Any]:
+        """Create a file: in the place of the filesystem's names."""
+        yield caller.lead_ns + int(500 * caller.factor) + caller.then_ns
+        self._tell("made in", directory)
+        return self.inode()
+
+    def append(self, inode: Any, pages: int) -> int:
+        """Return the pages that were clean: all of them."""
+        self._tell("appended", pages)
+        return pages
+
+    def close(self, inode: Any) -> None:
+        """Record the close of a file."""
+        self._tell("closed")
+
+    def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
+        """Return an inode of the context that has *dirty_pages* dirty pages already."""
+        return SimpleNamespace(wb=self.wb, sb=self.sb, dirty_pages=dirty_pages, i_sync=i_sync, dirtied_when=0)
+
+    def run(self, steps: Steps) -> list[tuple[Any, ...]]:
+        """Let the process run *steps*; return what happened, and when it ended."""
+        self.env.start(self.process.task, steps)
+        self.env.run()
+        self._tell("end")
+        return self.log
+
+
+def dirty(of: Stage, inode: Any, pages: int) -> Wait:
+    """Make *pages* pages of *inode* dirty, as a write(2) does."""
+    of.process.account(of.wb, pages)
+    return of.process.mark_dirty(inode, pages, 0)
+
+
+def a_file(of: Stage, pages: list[int]) -> Steps:
+    """Work for 40 + 60 ns, then make a file by write(2)s of so many *pages*."""
+    of.process.works(40, 60)
+    inode = yield from of.process.creat(of.folder, pages[0] if pages else 0)
+    for number, each in enumerate(pages):
+        yield of.process.write(inode, each, closes=number == len(pages) - 1)
+    yield from of.process.close(inode)
+
+
+def test_a_file_of_one_write_costs_three_waits() -> None:
+    """100 ns of the program, 500 of creat(2), 120 of write(2); then 7 for the list and 30 of close(2)."""
+    of = Stage()
+    assert of.run(a_file(of, [2])) == [
+        (720, "made in", "a directory"), (720, "appended", 2), (720, "has pages"), (757, "closed"),
+        (757, "end"),
+    ]  # fmt: skip
+    spent = of.process.spent
+    assert (spent.user, spent.program, spent.write, spent.close) == (40, 60, 127, 30)
+    assert (of.wb.dirty, of.dirtier.nr_dirtied) == (2, 2)
+
+
+def test_an_empty_file_costs_no_write() -> None:
+    """close(2) takes its 30 ns by itself."""
+    of = Stage()
+    assert of.run(a_file(of, [])) == [(600, "made in", "a directory"), (600, "closed"), (630, "end")]
+    assert (of.process.spent.write, of.process.spent.close) == (0, 30)
+
+
+def test_factor_lengthens_the_calls_but_not_the_program() -> None:
+    """Twice the time of creat(2), write(2) and close(2); the list's lock takes 7 ns all the same."""
+    of = Stage(factor=2.0)
+    assert of.run(a_file(of, [1]))[-1] == (100 + 1_000 + 220 + 7 + 60, "end")
+    assert (of.process.spent.write, of.process.spent.close) == (227, 60)
+
+
+def test_later_writes_copy_by_themselves() -> None:
+    """The second call takes 100 + 10 ns; the inode is on the list already."""
+    of = Stage(poll=100)
+    assert of.run(a_file(of, [2, 1])) == [
+        (720, "made in", "a directory"), (720, "appended", 2), (720, "has pages"), (837, "appended", 1),
+        (867, "closed"), (867, "end"),
+    ]  # fmt: skip
+    assert of.process.spent.write == 120 + 7 + 110
+
+
+def test_the_throttle_holds_a_write_before_the_close() -> None:
+    """The fourth page is due: the process is throttled after the 7 ns of the list, then closes the file."""
+    of = Stage(poll=4)
+    assert of.run(a_file(of, [4]))[2:] == [
+        (740, "has pages"), (747, "throttled"), (1_747, "closed"), (1_777, "end"),
+    ]  # fmt: skip
+    assert of.process.spent.close == 30
+
+
+def test_interrupts_lengthen_the_work_of_the_program() -> None:
+    """The 9 ns that the task owes come before its next call, once, and count for no path."""
+    of = Stage()
+    of.process.task.owed_ns = 9
+    assert of.run(a_file(of, []))[0][0] == 609
+    assert of.process.task.owed_ns == 0
+    assert of.process.spent.system == 60 + 30
+
+
+def test_a_forked_process_has_an_empty_account() -> None:
+    """A fork begins with a new account of the throttle."""
+    of = Stage()
+    first = of.dirtier
+    first.nr_dirtied = 3
+    of.dirtier = PausedDirtier()
+    assert of.process.room(of.wb) == 1
+    of.process.forked()
+    assert of.process.room(of.wb) == 4
+
+
+@pytest.mark.parametrize("pages", [0, 3])
+def test_a_price_belongs_to_its_folder(pages: int) -> None:
+    """A write to another filesystem, where a block costs 5 ns, has another price."""
+    of = Stage()
+    other: Any = SimpleNamespace(**{**vars(of.sb), "block_ns": 5})
+    ended = []
+
+    def body() -> Steps:
+        for folder in (of.folder, Folder(other, "another"), of.folder):
+            began_ns = of.env.now
+            yield from of.process.creat(folder, pages)
+            of.process.then_ns = 0
+            ended.append(of.env.now - began_ns)
+
+    of.run(body())
+    price = 100 + 10 * pages if pages else 0
+    assert ended == [500 + price, 500 + price + 5 * pages, 500 + price]
+
+
+def test_a_call_pays_for_its_folios_and_blocks() -> None:
+    """A call of 100 ns copies pages of 10 ns into folios of 40 ns; each page has a block of 3 ns."""
+    of = Stage(folio_ns=40)
+
+    def price(pages: int, folio_pages: int, block_ns: int) -> int:
+        sb: Any = SimpleNamespace(folio_pages=lambda _: folio_pages, block_ns=block_ns)
+        return of.process.write_ns(pages, sb)
+
+    assert [price(pages, 1, 0) for pages in (1, 8)] == [150, 500]
+    assert [price(pages, 8, 0) for pages in (1, 8, 9)] == [150, 220, 270]
+    assert [price(8, pages, 3) for pages in (1, 8)] == [524, 244]
+
+
+def test_a_clean_inode_is_listed_once_under_the_lock() -> None:
+    """The first write takes 7 ns under the lock, and the second none."""
+    of = Stage()
+    of.env.now = 1_000
+    inode = of.inode()
+    assert dirty(of, inode, 3) == 7
+    assert (list(of.wb.b_dirty), inode.dirtied_when, inode.dirty_pages) == ([inode], 1_000, 3)
+    assert of.wb.lock.stat.hold_ns == 7
+    assert dirty(of, inode, 2) == 0
+    assert (list(of.wb.b_dirty), inode.dirty_pages) == ([inode], 5)
+    assert (of.wb.dirty, of.wb.dirty_and_writeback, of.wb.dirtied, of.dirtier.nr_dirtied) == (5, 5, 5, 5)
+    assert of.log == [(1_000, "has pages")]
+
+
+def test_inode_under_writeback_is_not_listed() -> None:
+    """The thread that writes the inode back will list it."""
+    of = Stage()
+    assert dirty(of, of.inode(i_sync=object()), 1) == 0
+    assert not of.wb.b_dirty
+    assert (of.wb.dirty, of.process.spent.system) == (1, 0)
+
+
+def test_writer_spins_while_the_list_is_locked() -> None:
+    """The flusher holds the lock for 20 ns."""
+    of = Stage()
+    of.wb.lock.section(of.env.task("flusher"), 20)
+    assert dirty(of, of.inode(), 1) is SPIN
+
+
+def test_writer_is_due_at_the_throttle_after_poll_pages() -> None:
+    """The writer may first write the rest of four pages, and at least one page."""
+    of = Stage()
+    inode = of.inode()
+    assert (of.process.room(of.wb), of.process.due(of.wb)) == (4, False)
+    dirty(of, inode, 3)
+    assert (of.process.room(of.wb), of.process.due(of.wb)) == (1, False)
+    dirty(of, inode, 1)
+    assert (of.process.room(of.wb), of.process.due(of.wb)) == (1, True)

@@ -1,0 +1,131 @@
+"""A program in a few lines: it opens files by path, overwrites, appends, shares and fsyncs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.harness import only
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.machine import Machine, build
+from wbsim.models.page_cache.pages import DIRTY_BIT, MAPPED_BIT
+from wbsim.models.syscalls.process import Process
+from wbsim.sim.engine import Steps
+
+TEXT = """\
+title = "a toy"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 4
+machine.processors.cv = 0
+machine.disks.d.like = "loop"
+kernel.like = "6.18"
+mounts.m = { like = "loop-FILESYSTEM", disk = "d", at = "/m", size = "4 GiB" }
+programs.s = { command = "sync", start = "20 s" }
+"""
+
+
+class Toys:
+    """A machine that runs toy programs until the last one ends."""
+
+    def __init__(self, filesystem: str = "xfs") -> None:
+        text = TEXT.replace("FILESYSTEM", filesystem)
+        self.machine: Machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+        only(self.machine.programs).on_end = lambda: None
+        self.left = 0
+
+    def start(self, body: Callable[[Process], Steps], delay_ns: int = 0) -> Process:
+        """Let a new process run *body*, which begins after *delay_ns*."""
+        process = self.machine.process(f"toy {self.left}")
+        self.left += 1
+        process.task.on_exit = self._ended
+        self.machine.env.start(process.task, body(process), delay_ns)
+        return process
+
+    def _ended(self) -> None:
+        self.left -= 1
+        if not self.left:
+            self.machine.env.halt()
+
+    def run(self) -> None:
+        """Run all toys, and check the laws."""
+        self.machine.run()
+
+
+def dirty_of(inode: Any) -> list[int]:
+    """Return the dirty pages of a file."""
+    return np.flatnonzero(inode.file.pages.states & DIRTY_BIT).tolist()
+
+
+def mapped_of(inode: Any) -> int:
+    """Return the number of pages of a file, up to its end, that have blocks."""
+    return int(np.count_nonzero(inode.file.pages.states[: inode.file.size] & MAPPED_BIT))
+
+
+@pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
+def test_toy_overwrites_appends_and_fsyncs_its_file(filesystem: str) -> None:
+    """A file of 64 pages: four pages are written twice, two come behind the end, and fsync(2) writes them."""
+    toys = Toys(filesystem)
+    seen: list[Any] = []
+
+    def toy(process: Process) -> Steps:
+        inode: Any = yield from process.open("/m/a/file")
+        process.works(1_000, 500)
+        yield process.write(inode, 64)
+        yield from process.fsync(inode)
+        seen.append(inode.dirty_pages)
+        yield from process.pwrite(inode, 8, 4)
+        yield from process.pwrite(inode, 10, 1)
+        yield process.write(inode, 2)
+        seen.append((inode.dirty_pages, dirty_of(inode)))
+        yield from process.fsync(inode)
+        seen.append((inode.dirty_pages, mapped_of(inode)))
+        yield from process.close(inode)
+
+    process = toys.start(toy)
+    toys.run()
+    assert seen == [0, (6, [8, 9, 10, 11, 64, 65]), (0, 66)]
+    assert (process.spent.user, process.spent.program) == (1_000, 500)
+
+
+def test_two_processes_share_the_file_of_a_path() -> None:
+    """Both open it while it is made; one closes it, and the other still writes to it."""
+    toys = Toys()
+    inodes: list[Any] = []
+
+    def writes(pages: int) -> Callable[[Process], Steps]:
+        def body(process: Process) -> Steps:
+            inode = yield from process.open("/m/file")
+            inodes.append(inode)
+            yield from process.pwrite(inode, 0, pages)
+            yield pages * 1_000_000
+            yield from process.pwrite(inode, 8, 1)
+            inodes.append(inode.file.open)
+            yield from process.close(inode)
+            inodes.append(inode.file.open)
+
+        return body
+
+    for pages in (1, 4):
+        toys.start(writes(pages))
+    toys.run()
+    assert inodes[0] is inodes[1]
+    assert inodes[2:] == [True, True, True, False]
+    assert inodes[0].dirty_pages == 4 + 1
+
+
+def test_a_closed_file_cannot_be_opened_again() -> None:
+    """What lies on disk of a closed file is not kept, so a second open(2) is refused by name."""
+    toys = Toys()
+
+    def toy(process: Process) -> Steps:
+        inode = yield from process.open("/m/file")
+        yield from process.close(inode)
+        yield from process.open("/m/file")
+
+    toys.start(toy)
+    with pytest.raises(ValueError, match="/m/file was closed; that a program opens it again is not modelled"):
+        toys.run()

@@ -1,0 +1,61 @@
+"""The processes of a program: a parent that forks children and waits for them."""
+
+from __future__ import annotations
+
+from wbsim.models.parts import Parts
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.syscalls.process import Process, SystemCalls
+from wbsim.models.time_accounting import CHILDREN, PARENT, PROCESS, system_ns
+from wbsim.sim.engine import PARK, Steps
+
+
+class Family:
+    """A ``parent`` and its *count* ``children``; ``running`` children have begun and not ended."""
+
+    def __init__(self, parts: Parts, calls: SystemCalls, count: int) -> None:
+        self._env = parts.env
+        self.parent = calls.process(parts.thread(PARENT), parts.variation(PARENT))
+        names = [f"{PROCESS} {number}" for number in range(count)]
+        self.children = [calls.process(parts.process(name), parts.variation(name)) for name in names]
+        self.running = 0
+        self._waits = False
+
+    @property
+    def system_ns(self) -> int:
+        """Return the system time of all children: work and spinning, as time(1) sees it."""
+        return sum(system_ns(child.task, child.spent) for child in self.children)
+
+    @property
+    def user_ns(self) -> int:
+        """Return the user time of all children, with the pauses through which they spun."""
+        return sum(child.spent.user + child.spent.pause for child in self.children)
+
+    def fork(self, child: Process, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
+        """fork(2): the parent takes *fork_ns* to start *child*, which begins *start_ns* later."""
+        yield self.prints(fork_ns)
+        child.forked()
+        child.task.on_exit = self._exited
+        self.running += 1
+        self._env.start(child.task, steps, start_ns)
+
+    def prints(self, ns: int) -> int:
+        """Let the parent take *ns* to print; yield the result."""
+        self.parent.spent.fork += ns
+        return ns
+
+    def wait(self) -> Steps:
+        """wait(2): the parent sleeps until no child is running."""
+        while self.running:
+            self._waits = True
+            self.parent.task.waits_for = CHILDREN
+            yield PARK
+            self._waits = False
+
+    def wait_for(self, ns: int) -> Steps:
+        """Let the parent sleep for *ns* while its children run."""
+        return sleep(self.parent.task, ns, CHILDREN)
+
+    def _exited(self) -> None:
+        self.running -= 1
+        if not self.running and self._waits:
+            self._env.wake(self.parent.task)

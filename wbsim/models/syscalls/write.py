@@ -1,0 +1,97 @@
+"""write(2) into the page cache: its price, the pages that it makes dirty, and the throttle.
+
+Stands for generic_file_buffered_write, __set_page_dirty, __mark_inode_dirty and
+balance_dirty_pages_ratelimited.  A write into existing pages costs as much as a write into new pages, with
+folios and blocks.  Left out: reads before partial writes, O_DIRECT, page faults.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wbsim.models.interfaces import Caller, Inode, Superblock, Thread, Throttle, Wb
+from wbsim.models.vfs.spec import WriteCosts
+from wbsim.sim.engine import Environment, Steps, Wait
+
+
+class Writer(Caller):
+    """A process that writes, and its account with the throttle (`models.interfaces.Dirtier`).
+
+    ``call_ns`` is the mean time of a write(2) without its pages (ns).
+    """
+
+    __slots__ = ("_costs", "_dirtier", "_env", "_mark_ns", "_throttle", "call_ns")
+
+    def __init__(self, env: Environment, thread: Thread, costs: WriteCosts, throttle: Throttle) -> None:
+        super().__init__(thread)
+        self._env = env
+        self._costs = costs
+        self._mark_ns = costs.mark_ns
+        self._throttle = throttle
+        self._dirtier = throttle.dirtier()
+        self.call_ns = costs.call_ns
+
+    def forked(self) -> None:
+        """Begin as a new process, whose account with the throttle is empty."""
+        self._dirtier = self._throttle.dirtier()
+
+    def write_ns(self, pages: int, sb: Superblock) -> int:
+        """Return the mean processor time of a write(2) that copies *pages* new pages into a file on *sb*."""
+        costs = self._costs
+        folios = -(-pages // sb.folio_pages(pages))
+        return costs.call_ns + folios * (costs.folio_ns or 0) + pages * (costs.page_ns + sb.block_ns)
+
+    def put(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> Steps:
+        """Make the copied *pages* dirty, *call_pages* pages in each call, with the filesystem's work between.
+
+        The caller asks `due` afterwards.
+        """
+        filesystem, calls = inode.sb.filesystem, -(-len(pages) // call_pages)
+        if (waits := filesystem.write_lock(self.thread, inode, calls)) is not None:
+            yield from waits
+        while True:
+            done, were_clean = filesystem.write(inode, pages, call_pages)
+            if were_clean:
+                self.account(inode.wb, were_clean)
+                if wait := self.mark_dirty(inode, were_clean, 0):
+                    yield wait
+            if done == len(pages):
+                return
+            pages = pages[done:]
+            yield from filesystem.zero_end(self.thread, inode)
+
+    def account(self, wb: Wb, pages: int) -> None:
+        """Count *pages* pages of an inode of *wb* that become dirty; `mark_dirty` follows."""
+        wb.account_dirtied(pages)
+        self._dirtier.dirtied(pages)
+
+    def mark_dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
+        """__mark_inode_dirty after *pages* pages became dirty; then work for *then_ns*.  Yield the result."""
+        clean = inode.dirty_pages == 0 and pages > 0 and inode.i_sync is None
+        inode.dirty_pages += pages
+        if not clean:
+            return then_ns
+        inode.wb.add(inode, self._env.now)
+        inode.sb.has_pages()
+        self.spent.write += self._mark_ns
+        return inode.wb.lock.section(self.task, self._mark_ns, then_ns)
+
+    def mark_and_balance(self, inode: Inode, pages: int) -> Steps:
+        """`mark_dirty` and `balance`."""
+        yield self.mark_dirty(inode, pages, 0)
+        yield from self.balance(inode.wb)
+
+    def room(self, wb: Wb) -> int:
+        """Return how many pages of *wb* this process may dirty before `balance` is due; at least one."""
+        dirtier = self._dirtier
+        return max(1, self._throttle.poll_pages(wb, dirtier) - dirtier.nr_dirtied)
+
+    def due(self, wb: Wb) -> bool:
+        """Return whether `balance` is due after a write to an inode of *wb*."""
+        dirtier = self._dirtier
+        return dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier)
+
+    def balance(self, wb: Wb) -> Steps:
+        """balance_dirty_pages: let the throttle hold this process back because of *wb*."""
+        return self._throttle.balance(self.thread, wb, self._dirtier)
