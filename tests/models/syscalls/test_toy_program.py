@@ -118,7 +118,7 @@ def test_two_processes_share_the_file_of_a_path() -> None:
 
 
 def test_a_closed_file_cannot_be_opened_again() -> None:
-    """What lies on disk of a closed file is not kept, so a second open(2) is refused by name."""
+    """The model keeps no blocks of a closed file, so a second open(2) is refused by name."""
     toys = Toys()
 
     def toy(process: Process) -> Steps:

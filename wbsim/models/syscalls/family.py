@@ -5,7 +5,7 @@ from __future__ import annotations
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.syscalls.process import Process, SystemCalls
-from wbsim.models.time_accounting import CHILDREN, PARENT, PROCESS, system_ns
+from wbsim.models.time_accounting import CHILDREN, PARENT, PAUSE, PROCESS, system_ns
 from wbsim.sim.engine import PARK, Steps
 
 
@@ -54,6 +54,10 @@ class Family:
     def wait_for(self, ns: int) -> Steps:
         """Let the parent sleep for *ns* while its children run."""
         return sleep(self.parent.task, ns, CHILDREN)
+
+    def rest(self, ns: int) -> Steps:
+        """Let the parent of an endless program sleep for *ns*, which lengthens no run (`Spent.paced`)."""
+        return sleep(self.parent.task, ns, PAUSE)
 
     def _exited(self) -> None:
         self.running -= 1

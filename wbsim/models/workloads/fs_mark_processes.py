@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.process import Folder, Process, SystemCalls
 from wbsim.models.workloads.program import Pace, Program
-from wbsim.models.workloads.spec import Iteration, Reckoned
+from wbsim.models.workloads.spec import Iteration
 from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.units import S
 
@@ -81,11 +81,6 @@ class FsMark(Program):
         env.start(self.family.parent.task, self._iterate(), start_ns)
 
     @property
-    def reckoned(self) -> Reckoned:
-        """See `Reckoned`."""
-        return Reckoned() if self.pace is None else self.pace.reckoned
-
-    @property
     def share_done(self) -> float:
         """Return the share of the run that is done (0 to 1)."""
         if self.pace is not None and self.pace.over:
@@ -100,6 +95,8 @@ class FsMark(Program):
             for index, child in enumerate(family.children):
                 yield from family.fork(child, self._process(index, child), times.fork_ns, times.start_ns)
             yield from family.wait()
+            if self.pace is not None:
+                self.reckoned = self.pace.reckoned
             count = self._made(loop)
             iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
             self.iterations.append(iteration)

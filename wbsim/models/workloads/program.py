@@ -17,16 +17,13 @@ from wbsim.models.parts import Parts
 from wbsim.models.syscalls.family import Family
 from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.vfs.inodes import SuperblockInodes
-from wbsim.models.workloads.spec import Iteration, Reckoned, Workload
+from wbsim.models.workloads.spec import Iteration, Reckoned
 from wbsim.sim.engine import Environment
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Program(Workload):
-    """A program of a ``family`` of *processes*; see `Workload`.
-
-    A subclass starts the parent, and has `share_done`.
-    """
+class Program:
+    """A program of a ``family`` of *processes*, a `Workload`; a subclass starts the parent."""
 
     def __init__(
         self, parts: Parts, calls: SystemCalls, processes: int, on_end: Callable[[], None]
@@ -34,11 +31,7 @@ class Program(Workload):
         self.family = Family(parts, calls, processes)
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.on_end = on_end
-
-    @property
-    def reckoned(self) -> Reckoned:
-        """See `Workload.reckoned`; nothing, unless a subclass reckons."""
-        return Reckoned()
+        self.reckoned = Reckoned()
 
     @property
     def system_ns(self) -> int:

@@ -134,7 +134,7 @@ class SyncProcesses(Program):
             self.on_iteration(Iteration(0, 0.0, 0, self._env.now))
             if every_ns is None:
                 break
-            yield from family.parent.pause(max(0, began_ns + every_ns - self._env.now))
+            yield from family.rest(max(0, began_ns + every_ns - self._env.now))
         self.on_end()
 
     def _process(self, process: Process) -> Steps:

@@ -13,7 +13,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.models.workloads.program import Pace, Program
-from wbsim.models.workloads.spec import Directories, Iteration, Reckoned, WorkloadSpec
+from wbsim.models.workloads.spec import Directories, Iteration, WorkloadSpec
 from wbsim.sim.engine import Steps
 from wbsim.sim.param import Flag, Ns, Threads
 from wbsim.sim.units import S
@@ -86,11 +86,6 @@ class TreeProcesses(Program):
         parts.env.start(self.family.parent.task, self._run(), start_ns)
 
     @property
-    def reckoned(self) -> Reckoned:
-        """See `Reckoned`."""
-        return Reckoned() if self.pace is None else self.pace.reckoned
-
-    @property
     def share_done(self) -> float:
         """Return the share of the files that are done (0 to 1)."""
         return self.done / self.files
@@ -100,6 +95,8 @@ class TreeProcesses(Program):
         for number, process in enumerate(family.children):
             yield from family.fork(process, self._process(number, process), self._fork_ns)
         yield from family.wait()
+        if self.pace is not None:
+            self.reckoned = self.pace.reckoned
         self.done, now = self.files, self._env.now
         self.on_iteration(Iteration(self.files, self.files * S / (now - began_ns), 0, now))
         self.on_end()
