@@ -115,8 +115,8 @@ class FsMark(Program):
     def _process(self, index: int, process: Process) -> Steps:
         """Run a child: create, write and close its files."""
         plan, times, env, pace = self.plan, self._times, self._env, self.pace
-        first, *others = plan.write_pages
-        is_last = [False] * (len(others) - 1) + [True] * bool(others)
+        write_pages, writes = plan.write_pages, len(plan.write_pages)
+        first, single = write_pages[0], writes == 1
         user_ns, system_ns = times.app_user_ns, times.app_system_ns
         began_ns = env.now
         subdir, rotated_ns = (env.now // S) % max(plan.subdirs, 1), env.now
@@ -131,9 +131,9 @@ class FsMark(Program):
             process.works(user_ns, system_ns)
             inode = yield from process.creat(folder, first)
             if first:  # an empty file is not written to
-                yield process.write(inode, first, closes=not others)
-            for last, pages in zip(is_last, others, strict=True):
-                yield process.write(inode, pages, closes=last)
+                yield process.write(inode, first, single)
+            for more in range(1, writes):
+                yield process.write(inode, write_pages[more], more + 1 == writes)
             over = pace is not None and pace.count()
             yield from process.close(inode)
             if over:
