@@ -96,7 +96,7 @@ class Toy(Program):
             process.works(self.spec.think_ns, 0)
             inode = yield from process.creat(folder, pages=1)
             yield process.write(inode, 1, closes=True)
-            yield from process.close(inode)
+            yield process.close(inode) or 0
         self.on_iteration(Iteration(self.spec.files, 1.0, 0, self.env.now))
         self.on_end()
 

@@ -87,7 +87,8 @@ def a_file(of: Stage, pages: list[int]) -> Steps:
     inode = yield from of.process.creat(of.folder, pages[0] if pages else 0)
     for number, each in enumerate(pages):
         yield of.process.write(inode, each, closes=number == len(pages) - 1)
-    yield from of.process.close(inode)
+    if (ready := of.process.close(inode)) is not None:
+        yield ready
 
 
 def test_a_file_of_one_write_costs_three_waits() -> None:
@@ -103,7 +104,16 @@ def test_a_file_of_one_write_costs_three_waits() -> None:
 
 
 def test_an_empty_file_costs_no_write() -> None:
-    """close(2) takes its 30 ns by itself."""
+    """close(2) takes its 30 ns by itself, or in the last wait of creat(2)."""
+    of = Stage()
+
+    def joined() -> Steps:
+        inode = yield from of.process.creat(of.folder, closes=True)
+        if (ready := of.process.close(inode)) is not None:
+            yield ready
+
+    assert of.run(joined()) == [(530, "made in", "a directory"), (530, "closed"), (530, "end")]
+    assert (of.process.spent.close, of.process.then_ns) == (30, 0)
     of = Stage()
     assert of.run(a_file(of, [])) == [(600, "made in", "a directory"), (600, "closed"), (630, "end")]
     assert (of.process.spent.write, of.process.spent.close) == (0, 30)

@@ -7,33 +7,38 @@ first write(2) behind creat(2), its close(2) behind a write(2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wbsim.models.interfaces import Filesystem, Inode, Names, Thread, Throttle
+from wbsim.models.interfaces import Caller, Inode, Thread, Throttle
 from wbsim.models.scheduler.cpu import cond_resched, sleep, work
 from wbsim.models.syscalls.sync import Syncs
 from wbsim.models.syscalls.write import Writer
 from wbsim.models.time_accounting import PAUSE
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.superblock import Dentry, MountedSuperblock
-from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.engine import Environment, Park, Steps, Wait
 from wbsim.sim.streams import Draws
 
 
 class Folder:
-    """A directory that a process has open, as openat(2) takes it; *directory* is the filesystem's own."""
+    """A directory that a process has open, as openat(2) takes it; *directory* is the filesystem's own.
 
-    __slots__ = ("directory", "filesystem", "names", "sb")
+    It has the methods of the filesystem that every small file needs, because they are slow to look up.
+    """
+
+    __slots__ = ("append", "close", "create", "directory", "sb")
 
     def __init__(self, sb: MountedSuperblock, directory: Any) -> None:
+        filesystem = sb.filesystem
         self.sb = sb
-        self.filesystem: Filesystem = sb.filesystem
-        self.names: Names = sb.filesystem.names
         self.directory = directory
+        self.create: Callable[[Caller, Any], Generator[Wait, None, Inode]] = filesystem.names.create
+        self.append: Callable[[Inode, int], int] = filesystem.append
+        self.close: Callable[[Inode], None] = filesystem.close
 
 
 class Process(Writer):
@@ -111,10 +116,12 @@ class Process(Writer):
         """Count all time since *since_ns* as time that the program itself sets: it has just waited for it."""
         self.spent.paced = self._env.now - since_ns
 
-    def returns(self) -> Iterable[Wait]:
-        """exit_to_user_mode: give the processor to another task that should have it."""
-        ready = cond_resched(self.task)
-        return () if ready is None else (ready,)
+    def returns(self) -> Park | None:
+        """exit_to_user_mode: give the processor to another task that should have it.
+
+        Yield the result, unless it is None.
+        """
+        return cond_resched(self.task)
 
     def _begin(self) -> None:
         """Begin a call, whose first wait covers ``lead_ns``."""
@@ -127,18 +134,22 @@ class Process(Writer):
         sb = self._mount_of(path)
         return Folder(sb, (yield from sb.directory(self.thread, path)))
 
-    def creat(self, folder: Folder, pages: int = 0) -> Generator[Wait, None, Inode]:
+    def creat(self, folder: Folder, pages: int = 0, closes: bool = False) -> Generator[Wait, None, Inode]:
         """creat(2) of a new file in *folder*; return the inode.
 
-        *pages*: a write(2) of so many pages follows at once.
+        *pages*: a write(2) of so many pages follows at once.  *closes*: the close(2) follows at once instead.
         """
         if folder is not self._folder:
             self._folder, self._priced = folder, 0
         if pages != self._priced:
             self._priced, self._price_ns = pages, self.write_ns(pages, folder.sb) if pages else 0
-        self.then_ns = int(self._price_ns * self.factor)
+        if closes:
+            self.then_ns, self._closes = int(self._close_ns * self.factor), True
+            self.spent.close += self.then_ns
+        else:
+            self.then_ns = int(self._price_ns * self.factor)
         self._begin()
-        return folder.names.create(self, folder.directory)
+        return folder.create(self, folder.directory)
 
     def open(self, path: str) -> Generator[Wait, None, Inode]:
         """open(2) with O_CREAT: return the inode of the file at *path*, which is made if there is none.
@@ -192,7 +203,7 @@ class Process(Writer):
         assert pages == self._priced, "the first write(2) must have the pages that creat(2) was told"
         self.then_ns = 0
         self.spent.write += copied_ns
-        return self._written(inode, folder.filesystem.append(inode, pages), closes)
+        return self._written(inode, folder.append(inode, pages), closes)
 
     def _copy_and_write(self, inode: Inode, pages: int, closes: bool) -> Steps:
         copy_ns = int(self.write_ns(pages, inode.sb) * self.factor)
@@ -203,8 +214,10 @@ class Process(Writer):
 
     def _written(self, inode: Inode, clean: int, closes: bool) -> Wait:
         """Make *clean* copied pages dirty; return the wait for the rest of write(2), and for close(2)."""
-        self.account(inode.wb, clean)
-        if self.due(inode.wb):
+        wb, dirtier = inode.wb, self._dirtier
+        wb.account_dirtied(clean)
+        dirtier.dirtied(clean)
+        if dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier):
             return self.mark_and_balance(inode, clean)
         close_ns = 0
         if closes:
@@ -222,15 +235,15 @@ class Process(Writer):
         if self.due(inode.wb):
             yield from self.balance(inode.wb)
 
-    def close(self, inode: Inode) -> Iterable[Wait]:
-        """close(2), and the return to user mode."""
+    def close(self, inode: Inode) -> Wait | None:
+        """close(2), and the return to user mode.  Yield the result, unless it is None."""
         folder = self._folder
         if not self._closes or self._named or folder is None or folder.sb is not inode.sb:
             return self._close(inode)
         self._closes = False
-        folder.filesystem.close(inode)
-        ready = cond_resched(self.task)
-        return () if ready is None else (ready,)
+        self.then_ns = 0
+        folder.close(inode)
+        return cond_resched(self.task)
 
     def _close(self, inode: Inode) -> Steps:
         paid, self._closes = self._closes, False
@@ -242,7 +255,8 @@ class Process(Writer):
             self.spent.close += close_ns
             self._begin()
             yield self.lead_ns + close_ns
-        yield from self.returns()
+        if (ready := self.returns()) is not None:
+            yield ready
 
     def _has_other_opens(self, inode: Inode) -> bool:
         """Forget the name by which this process has *inode* open; return whether another open remains."""

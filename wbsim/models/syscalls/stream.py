@@ -69,7 +69,8 @@ class Stream:
         self.done += burst
         if process.due(self._wb):
             yield from process.balance(self._wb)
-        yield from process.returns()
+        if (ready := process.returns()) is not None:
+            yield ready
 
 
 def _share(writes: int, turn: int, turns: int) -> int:

@@ -150,7 +150,8 @@ class FileWriters(Program):
         for inode in inodes:
             if job.fsyncs:
                 yield from process.fsync(inode)
-            yield from process.close(inode)
+            if (ready := process.close(inode)) is not None:
+                yield ready
 
     def _fill(self, job: Job, process: Process, inodes: Sequence[Any]) -> Steps:
         """Write the files in turn, one page of each, or one part of a page."""

@@ -129,13 +129,14 @@ class FsMark(Program):
                 subdir, rotated_ns = (subdir + 1) % max(plan.subdirs, 1), env.now
                 folder = yield from self._folder(process, index, subdir)
             process.works(user_ns, system_ns)
-            inode = yield from process.creat(folder, first)
+            inode = yield from process.creat(folder, first, closes=not first)
             if first:  # an empty file is not written to
                 yield process.write(inode, first, single)
             for more in range(1, writes):
                 yield process.write(inode, write_pages[more], more + 1 == writes)
             over = pace is not None and pace.count()
-            yield from process.close(inode)
+            if (ready := process.close(inode)) is not None:
+                yield ready
             if over:
                 break
         self._app_ns += plan.files * (user_ns + system_ns)

@@ -116,4 +116,5 @@ class TreeProcesses(Program):
             self.done += 1
             if pace is not None:
                 pace.count()
-            yield from process.returns()
+            if (ready := process.returns()) is not None:
+                yield ready
