@@ -285,12 +285,14 @@ def caller(thread: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int =
     return made
 
 
-def process(env: Environment, throttle: Any, costs: WriteCosts, factor: float = 1.0) -> Process:
+def process(
+    env: Environment, throttle: Any, costs: WriteCosts, factor: float = 1.0, syncs: Any = None
+) -> Process:
     """Return a process that writes; each of its factors is *factor*."""
     thread: Any = SimpleNamespace(task=env.task("writer"), spent=Spent())
     unused: Any = None
     return Process(
-        env=env, thread=thread, mount_of=unused, costs=costs, throttle=throttle, syncs=unused,
+        env=env, thread=thread, mount_of=unused, costs=costs, throttle=throttle, syncs=syncs,
         factors=Draws(lambda count: np.full(count, factor)),
     )  # fmt: skip
 

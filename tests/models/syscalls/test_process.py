@@ -33,7 +33,8 @@ class Stage:
             dirtier=lambda: self.dirtier, poll_pages=lambda wb, dirtier: poll, balance=self._balance
         )
         costs = WriteCosts(call_ns=100, folio_ns=folio_ns, page_ns=10, close_ns=30, mark_ns=7)
-        self.process = process(self.env, throttle, costs, factor)
+        self.syncs: Any = SimpleNamespace()
+        self.process = process(self.env, throttle, costs, factor, self.syncs)
         self.sb: Any = SimpleNamespace(
             folio_pages=lambda _: 1, block_ns=0, filesystem=self, has_pages=lambda: self._tell("has pages")
         )
@@ -235,3 +236,22 @@ def test_writer_is_due_at_the_throttle_after_poll_pages() -> None:
     assert (of.process.room(of.wb), of.process.due(of.wb)) == (1, False)
     dirty(of, inode, 1)
     assert (of.process.room(of.wb), of.process.due(of.wb)) == (1, True)
+
+
+def test_the_program_works_before_a_call_of_any_kind() -> None:
+    """100 ns of work come before fsync(2), write(2) and close(2); each takes its own time then."""
+    of = Stage(poll=100)
+    of.syncs.fsync = lambda thread, inode: iter([33])
+    took: list[int] = []
+
+    def body() -> Steps:
+        inode = of.inode(dirty_pages=1)
+        process = of.process
+        for call in (process.fsync, lambda inode: process.write(inode, 1), process.close):
+            began_ns = of.env.now
+            process.works(40, 60)
+            yield call(inode) or 0
+            took.append(of.env.now - began_ns)
+
+    of.run(body())
+    assert took == [100 + 33, 100 + 110, 100 + 30]
