@@ -255,3 +255,15 @@ def test_the_program_works_before_a_call_of_any_kind() -> None:
 
     of.run(body())
     assert took == [100 + 33, 100 + 110, 100 + 30]
+
+
+def test_each_close_is_paid_for_once() -> None:
+    """The first file pays with its write; the second, an empty one, pays 30 ns at its close."""
+    of = Stage()
+
+    def two_files() -> Steps:
+        yield from a_file(of, [1])
+        yield from a_file(of, [])
+
+    assert of.run(two_files())[-1] == (100 + 500 + 110 + 7 + 30 + 100 + 500 + 30, "end")
+    assert of.process.spent.close == 60
