@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.harness import leave
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator, SoftwareQueue
 from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
@@ -32,7 +33,7 @@ def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
 
 def drain(of: Elevator) -> list[Request]:
     """Take all requests, in dispatch order."""
-    return [of.next(0) for _ in range(len(of.waiting))]
+    return [leave(of) for _ in range(len(of.waiting))]
 
 
 @pytest.mark.parametrize(("scheduler", "front"), [("noop", Merge.NEW), ("deadline", Merge.FRONT)])
@@ -135,7 +136,7 @@ def test_elevator_dispatches_each_sector_once(starts: list[int], scheduler: str)
         if of.attempt_merge(bio) is Merge.NEW:
             of.insert(Request(bio))
         if n % 5 == 4:
-            left.append(of.next(0))
+            left.append(leave(of))
     left += drain(of)
     assert sorted(bio.start_sector // 8 for request in left for bio in request.bios) == sorted(starts)
     assert all(request.sectors == 8 * len(request.bios) <= 64 for request in left)

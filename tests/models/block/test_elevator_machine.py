@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.harness import leave
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
@@ -188,7 +189,7 @@ class Sweep(RuleBasedStateMachine):
                 expected = self.next_by_deadline()
             case _:
                 expected = self.next_by_cfq()
-        taken = self.of.next(self.now)
+        taken = leave(self.of, self.now)
         assert facts(taken) == facts(expected)
         self.leaves(expected)
         if self.last is expected:
@@ -287,7 +288,7 @@ TestSweep: Any = Sweep.TestCase
 
 def starts(of: Elevator, *now_ns: int) -> list[int]:
     """Dispatch a request at each of *now_ns*; return their start sectors."""
-    return [of.next(now).start_sector for now in now_ns]
+    return [leave(of, now).start_sector for now in now_ns]
 
 
 def filled(scheduler: str, batch: int, *requests: tuple[int, int, bool]) -> Elevator:
@@ -333,7 +334,7 @@ def test_deadline_serves_two_batches_of_reads_before_writes() -> None:
     for place in range(4):
         of.insert(Request(Bio(100 * place, 8, op="R")))
         of.insert(Request(Bio(100 * place + 50, 8, op="W")))
-    assert "".join(of.next(0).op for _ in range(8)) == "RRWRRWWW"
+    assert "".join(leave(of).op for _ in range(8)) == "RRWRRWWW"
 
 
 def test_synchronous_request_preempts_the_asynchronous_slice_of_cfq() -> None:
@@ -372,8 +373,50 @@ def test_asynchronous_slice_of_cfq_has_40_ms_or_16_requests() -> None:
         of = filled("cfq", 16, (0, 0, True), *((1_000 + 10 * n, 0, False) for n in range(30)))
         of.insert(Request(Bio(100, 8, sync=True)))
         assert starts(of, 0) == [0]
-        served = [of.next((100 + every_ms * n) * MS).sync for n in range(count + 1)]
+        served = [leave(of, (100 + every_ms * n) * MS).sync for n in range(count + 1)]
         assert served == [False] * count + [True]
+
+
+def issued(of: Elevator, now_ns: int) -> list[Request]:
+    """Return the requests that leave at *now_ns*, until none may."""
+    taken: list[Request] = []
+    while of.waiting and (request := of.next(now_ns)) is not None:
+        taken.append(request)
+    return taken
+
+
+def test_cfq_holds_asynchronous_requests_back_during_synchronous_ones() -> None:
+    """Without a synchronous request, all asynchronous ones leave; with one in the device, none does.
+
+    A flush, which passes the scheduler, has no effect at its end.
+    """
+    of = filled("cfq", 16, *((start, 0, False) for start in range(0, 1_000, 20)))
+    of.completed(Request(Bio(0, 8, sync=True)), 300 * MS)
+    assert len(issued(of, 300 * MS)) == 50
+    of = filled("cfq", 16, (0, 0, True), (100, 0, True), (200, 0, False), (300, 0, False))
+    first, second = issued(of, 0)
+    assert (first.start_sector, second.start_sector) == (0, 100)
+    of.completed(first, 1)
+    assert issued(of, 1) == []
+    of.completed(second, 2)
+    assert [request.start_sector for request in issued(of, 2)] == [200, 300]
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "later_ms", "most"), [(124, 0, 50), (125, 0, 1), (125, 199, 1), (125, 200, 2), (125, 399, 3)]
+)
+def test_delayed_synchronous_request_limits_the_depth_of_cfq(took_ms: int, later_ms: int, most: int) -> None:
+    """After one that took 125 ms, the device may have one asynchronous request, and one more each 100 ms."""
+    of = filled("cfq", 16, (0, 0, True))
+    (request,) = issued(of, 0)
+    of.completed(request, took_ms * MS)
+    now_ns = (took_ms + later_ms) * MS
+    for start in range(1_000, 2_000, 20):
+        of.insert(Request(Bio(start, 8), now_ns))
+    taken = issued(of, now_ns)
+    assert len(taken) == most
+    of.completed(taken[0], now_ns)
+    assert len(issued(of, now_ns)) == (1 if most < 50 else 0)
 
 
 def test_cfq_keeps_synchronous_and_asynchronous_requests_apart() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import LIMITS, BlockLayer
+from tests.harness import LIMITS, BlockLayer, leave
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
@@ -107,7 +107,7 @@ def test_cfq_dispatches_sync_requests_first_and_then_sweeps() -> None:
         of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), BOUNDS)  # type: ignore[arg-type]
         for sector, sync in ((800, False), (100, False), (500, True), (300, False), (60, True)):
             of.add(Request(Bio(sector, 8, sync=sync)))
-        order[scheduler] = [of.next(0).start_sector for _ in range(5)]
+        order[scheduler] = [leave(of).start_sector for _ in range(5)]
     assert order == {"cfq": [500, 60, 100, 300, 800], "deadline": [60, 100, 300, 500, 800]}
 
 

@@ -13,7 +13,7 @@ Left out of CFQ:
 
 * a queue for each task; here all synchronous requests are in one queue, in order of arrival
 * idling, and priorities
-* the wait of asynchronous requests until no synchronous one is in the device
+* the releases before low_latency (2.6.32), whose asynchronous requests had another limit; here all have it
 * the end of an asynchronous slice before its first request; here each slice has one, so none starves
 """
 
@@ -34,6 +34,8 @@ ASYNC_SLICE_NS: Final = 40 * MS
 ASYNC_REQUESTS: Final = 16
 """CFQ: the most asynchronous requests of a slice while synchronous ones wait (cfq_prio_to_maxrq)."""
 ASYNC_EXPIRE_NS: Final = 250 * MS
+DELAYED_NS: Final = 125 * MS
+"""CFQ: the time from which on a synchronous request counts as delayed (cfq_fifo_expire)."""
 
 
 class Lane:
@@ -101,8 +103,14 @@ class Dispatch(Protocol):
     def arrived(self, request: Request) -> None:
         """Take note of *request*, which begins to wait."""
 
-    def choose(self, now_ns: int) -> Request:
-        """Return the waiting request that leaves now; at least one waits."""
+    def choose(self, now_ns: int) -> Request | None:
+        """Return the waiting request that leaves now; at least one waits.
+
+        None: none may leave before a request of the device is complete.
+        """
+
+    def completed(self, request: Request, now_ns: int) -> None:
+        """Take note of *request*, which the device has completed; flushes pass by `choose`."""
 
 
 class Deadline(Dispatch):
@@ -125,6 +133,9 @@ class Deadline(Dispatch):
 
     def arrived(self, request: Request) -> None:
         """See `Dispatch.arrived`."""
+
+    def completed(self, request: Request, now_ns: int) -> None:
+        """See `Dispatch.completed`."""
 
     def choose(self, now_ns: int) -> Request:
         """See `Dispatch.choose`."""
@@ -152,6 +163,10 @@ class Cfq(Dispatch):
     A synchronous request that arrives ends the slice of the asynchronous ones, which then has had at least
     one request.  Asynchronous requests leave by sector.  If the oldest has expired, their slice begins with
     it; a new slice begins at the end of each, even if no synchronous request waits.
+
+    No asynchronous request leaves while the device has a synchronous one.  After a synchronous request that
+    took 125 ms or more, the device may have one asynchronous request, and one more after each 100 ms
+    (cfq_may_dispatch).
     """
 
     def __init__(self) -> None:
@@ -160,6 +175,11 @@ class Cfq(Dispatch):
         self._serves_sync = False
         self._ends_ns = 0
         self._left = 0  # of the requests of an asynchronous slice
+        self._in_device = {
+            True: set[Request](),
+            False: set[Request](),
+        }  # synchronous requests, and the others
+        self._delayed_ns: int | None = None  # when a delayed request was complete
 
     def lane_of(self, request: Request) -> Lane:
         """See `Dispatch.lane_of`."""
@@ -170,28 +190,47 @@ class Cfq(Dispatch):
         if request.sync and not self._serves_sync:
             self._left = 0
 
-    def choose(self, now_ns: int) -> Request:
+    def choose(self, now_ns: int) -> Request | None:
         """See `Dispatch.choose`."""
-        begins = self._begins_slice(now_ns)
-        if self._serves_sync:
-            return self._sync.oldest()
-        self._left -= 1
-        if begins and self._async.expired(now_ns):
-            return self._async.oldest()
-        ahead = self._async.ahead()
-        return self._async.lowest() if ahead is None else ahead
-
-    def _begins_slice(self, now_ns: int) -> bool:
-        """Choose whose slice it is; return whether that slice begins now."""
         is_over = now_ns >= self._ends_ns
         if self._sync and self._async:
             is_over = is_over or not (self._serves_sync or self._left > 0)
             serves_sync = self._serves_sync != is_over
         else:
             serves_sync = bool(self._sync)
-        if not is_over and serves_sync == self._serves_sync:
+        if not serves_sync and not self._may_leave(now_ns):
+            return None
+        begins = is_over or serves_sync != self._serves_sync
+        if begins:
+            self._serves_sync = serves_sync
+            self._ends_ns = now_ns + (SYNC_SLICE_NS if serves_sync else ASYNC_SLICE_NS)
+            self._left = 0 if serves_sync else ASYNC_REQUESTS
+        request = self._sync.oldest() if serves_sync else self._next_async(now_ns, begins)
+        self._in_device[serves_sync].add(request)
+        return request
+
+    def _may_leave(self, now_ns: int) -> bool:
+        """cfq_may_dispatch for an asynchronous request."""
+        if self._in_device[True]:
             return False
-        self._serves_sync = serves_sync
-        self._ends_ns = now_ns + (SYNC_SLICE_NS if serves_sync else ASYNC_SLICE_NS)
-        self._left = 0 if serves_sync else ASYNC_REQUESTS
-        return True
+        if self._delayed_ns is None:
+            return True
+        depth = (now_ns - self._delayed_ns) // SYNC_SLICE_NS
+        return len(self._in_device[False]) < max(depth, 1)
+
+    def _next_async(self, now_ns: int, begins: bool) -> Request:
+        """Return the next asynchronous request; *begins*: it is the first of a slice."""
+        self._left -= 1
+        if begins and self._async.expired(now_ns):
+            return self._async.oldest()
+        ahead = self._async.ahead()
+        return self._async.lowest() if ahead is None else ahead
+
+    def completed(self, request: Request, now_ns: int) -> None:
+        """See `Dispatch.completed`: cfq_completed_request."""
+        in_device = self._in_device[request.sync]
+        if request not in in_device:
+            return
+        in_device.remove(request)
+        if request.sync and now_ns - request.started_ns >= DELAYED_NS:
+            self._delayed_ns = now_ns

@@ -119,16 +119,21 @@ class Elevator:
             self._order.lane_of(request).add(request, self._arrivals)
             self._order.arrived(request)
 
-    def next(self, now_ns: int) -> Request:
-        """Remove the request that goes to the driver at *now_ns*, and return it."""
+    def next(self, now_ns: int) -> Request | None:
+        """Remove the request that goes to the driver at *now_ns*, and return it; None: none may go yet."""
         order = self._order
         if order is None:
-            request = next(iter(self.waiting))
-        else:
-            request = order.choose(now_ns)
+            request: Request | None = next(iter(self.waiting))
+        elif (request := order.choose(now_ns)) is not None:
             order.lane_of(request).head = request.end_sector
-        self.remove(request)
+        if request is not None:
+            self.remove(request)
         return request
+
+    def completed(self, request: Request, now_ns: int) -> None:
+        """Take note of *request*, which the device has completed."""
+        if self._order is not None:
+            self._order.completed(request, now_ns)
 
     def remove(self, request: Request) -> None:
         """Remove *request*, which waits here."""

@@ -238,7 +238,10 @@ class Queue:
         while flushes and stat.in_flight < self._depth:
             self._dispatch(flushes.popleft())
         while elevator.waiting and stat.in_flight < self._depth:
-            self._dispatch(elevator.next(self._env.now))
+            request = elevator.next(self._env.now)
+            if request is None:
+                return
+            self._dispatch(request)
 
     def _dispatch(self, request: Request) -> None:
         self.stat.in_flight += 1
@@ -258,6 +261,7 @@ class Queue:
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
         self._free(request)
+        self.elevator.completed(request, self._env.now)
         for bio in request.bios:
             if bio.end_io is not None:
                 bio.end_io(bio.context)
