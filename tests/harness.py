@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wbsim.models.bio import Bio, Write
+from wbsim.models.bio import Bio, Request, Write
+from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
 from wbsim.models.block.thread import BlockThread
@@ -54,6 +55,14 @@ def page_cache() -> PageCache:
 def context(env: Environment) -> WritebackContext:
     """Return a writeback context of a memory of 64 MiB; a hand-off of its list lock takes no time."""
     return WritebackContext("vda", SpinLock(env, "list_lock", HandOff(0, 0)), page_cache())
+
+
+def leave(of: Elevator, now_ns: int = 0) -> Request:
+    """Return the request that leaves *of*; the device completes it at once."""
+    request = of.next(now_ns)
+    assert request is not None
+    of.completed(request, now_ns)
+    return request
 
 
 def only(named: Mapping[str, ValueT]) -> ValueT:

@@ -400,10 +400,13 @@ class Filesystem(Protocol):
     def zero_end(self, thread: Thread, inode: Any) -> Steps:
         """Do the work that comes before a write behind the end of the file."""
 
-    def write_lock(self, thread: Thread, inode: Any, calls: int) -> Steps | None:
-        """Take the inode's lock for *calls* calls of write(2); None: without a wait.
+    def writes_at_once(self, inode: Any, indices: NDArray[np.int64]) -> int:
+        """Return how many of the pages at *indices* are written before a wait for the lock or `zero_end`."""
 
-        Yield the result if it is not None.
+    def write_lock(self, thread: Thread, inode: Any, pages: NDArray[np.int64], calls: int) -> Steps | None:
+        """Take the inode's lock for a moment, before write(2) makes *pages* dirty; *calls* calls begin there.
+
+        None: without a wait.  Otherwise, yield the result.
         """
 
     def close(self, inode: Any) -> None:
@@ -415,6 +418,9 @@ class Filesystem(Protocol):
         Subtract the written pages from the inode's dirty pages and from ``wbc.nr_to_write``.  The unit is
         pages, unless the era counts calls.
         """
+
+    def wait_for_writeback(self, thread: Thread, inode: Any) -> Steps:
+        """filemap_fdatawait: wait until the pages of *inode* that are under writeback now are clean."""
 
     def sync_fs(self, thread: Thread) -> Steps:
         """->sync_fs: wait until everything that was logged by now is on disk."""

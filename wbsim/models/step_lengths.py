@@ -1,7 +1,7 @@
 """The lengths of steps: a setting of the simulation, and not of the machine.
 
 A step is one event that stands for many operations of the kernel.  Its length decides how fast a simulation
-runs.  Results must not depend on it; `tests/laws/test_step_lengths.py` lists where they still do.
+runs.  Results do not depend on it (`tests/laws/test_step_lengths.py`).
 """
 
 from __future__ import annotations

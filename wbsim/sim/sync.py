@@ -457,8 +457,7 @@ class RwSemaphore:
     * Tasks that spin leave the processor when the owner does.
 
     ``stat`` counts writers, and ``read_stat`` readers.  While several readers hold the lock, its time counts
-    once.  ``hold_squares`` is the sum of the squares of the writers' holds.  ``waited`` is the ``waits_for``
-    of tasks that sleep for the lock.
+    once.  ``waited`` is the ``waits_for`` of tasks that sleep for the lock.
 
     Left out: readers that spin (5.3 to 5.10), and the useless wake-up of a sleeping writer that a spinning
     writer has overtaken.
@@ -466,7 +465,7 @@ class RwSemaphore:
 
     __slots__ = (
         "_env", "_handing_off", "_line_ns", "_nonspinnable", "_on_owner_sleeps", "_phase", "_readers",
-        "_rules", "_since_ns", "_sleeping", "_spinning", "_wake_ns", "_writer", "hold_squares", "name",
+        "_rules", "_since_ns", "_sleeping", "_spinning", "_wake_ns", "_writer", "name",
         "read_stat", "stat", "waited",
     )  # fmt: skip
 
@@ -490,7 +489,6 @@ class RwSemaphore:
         self.name = name
         self.stat = LockStat()
         self.read_stat = LockStat()
-        self.hold_squares = 0
 
     @property
     def free(self) -> bool:
@@ -526,6 +524,14 @@ class RwSemaphore:
         self._phase += 1
         self._nonspinnable = False
         self._give_up()
+
+    def pass_through(self, times: int, reads: bool = False) -> bool:
+        """Take the lock *times* times for no time, if no task owns it or waits for it."""
+        if self._writer is not None or self._readers or self._sleeping or self._handing_off:
+            return False
+        stat = self.read_stat if reads else self.stat
+        stat.acquisitions += times
+        return True
 
     def try_write(self, task: Task) -> bool:
         """Take the lock for writing, if it is free and no task that waits comes first."""
@@ -565,9 +571,7 @@ class RwSemaphore:
         writer = self._writer
         assert writer is not None, "up_write() without try_write() or down_write()"
         self._writer = None
-        held_ns = self._env.now - self._since_ns
-        self.stat.held(held_ns)
-        self.hold_squares += held_ns * held_ns
+        self.stat.held(self._env.now - self._since_ns)
         _forget(writer, self._on_owner_sleeps)
         self._give_up()
 

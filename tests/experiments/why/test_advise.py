@@ -152,7 +152,7 @@ def test_advise_command_finds_the_number_by_runs(
     assert main(["explain", str(out)]) == 0
     flushers = capsys.readouterr().out.partition("nvme0n1/flusher, % of the run")[2].splitlines()
     assert flushers[2].split("  ")[-1].strip() == "2 of 3"
-    soon = ["--set", 'kernel.dirty.dirty_background_bytes="1 MiB"']
+    soon = ["--set", 'kernel.dirty.dirty_background_bytes="1 MiB"', "--set", 'workload.filesize="4 MiB"']
     assert main(["advise", str(config), "--variant", "hashed", "--quick", *soon, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told.keys() == {"title", "contexts", "unit", "rates"}

@@ -145,6 +145,8 @@ CHANGES: Final = tuple(
         ("filesystems.ext4.goal_first", "6.0", False, True),
         ("filesystems.ext4.goal_first", "6.12.117", True, False),
         ("filesystems.ext4.goal_first", "6.17", True, False),
+        ("filesystems.ext4.write_lock", "6.1.192", "shared", "exclusive"),
+        ("filesystems.ext4.write_lock", "6.10", "shared", "exclusive"),
         ("filesystems.ext4.large_folios", "6.16", False, True),
         ("filesystems.ext4.goals", "6.17", "one", "per_processor"),
         # Queues of disks

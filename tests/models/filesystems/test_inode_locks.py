@@ -1,68 +1,97 @@
-"""The wait of a burst of write(2) for an inode's lock."""
+"""write(2) and the lock of an inode: in which mode, for which pages, how often, and how long it waits."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pytest
+
 from tests.harness import BlockLayer
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
+from wbsim.models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED
 from wbsim.sim.engine import Steps
 
 
-def test_a_burst_waits_for_the_holds_that_it_meets() -> None:
-    """The lock is held for 100 and 300 ns in 1 000 ns, so ten calls meet four holds.
+class Stage:
+    """A file of six pages, one in each state, whose lock another task holds from 100 to 400 ns."""
 
-    A call that meets a hold waits for (100^2 + 300^2) / 400 / 2 = 125 ns, and 50 ns for its wake-up.
-    """
-    layer = BlockLayer(wake_ns=50)
-    env, locks, waited = layer.env, InodeLocks(layer.parts, "ILOCK"), list[int | None]()
-    file = PagedFile(0, True)
-    file.lock = locks.new()
-    writer: Any = SimpleNamespace(task=env.task("fio"))
-    owner = env.task("flusher")
+    def __init__(self, *, reads: bool, each_hole: bool, held_for: str = "writing") -> None:
+        layer = BlockLayer(wake_ns=50)
+        self.env = layer.env
+        self.locks = InodeLocks(layer.parts, "ILOCK", reads=reads, each_hole=each_hole)
+        self.file = PagedFile(0, True)
+        self.file.make_room(6, 6)
+        self.file.pages.states[:6] = [HOLE, HOLE | HELD, DELAYED, RESERVED, MAPPED, DIRTY]
+        self.file.lock = self.locks.new()
+        self.slept: list[int] = []
+        self.writer: Any = SimpleNamespace(
+            task=self.env.task("dd"), before_sleep=lambda: self.slept.append(self.env.now)
+        )
+        owner = self.env.task("flusher")
+        self.env.start(owner, self._hold(owner, held_for))
 
-    def hold() -> Steps:
-        for hold_ns in (100, 300):
-            assert file.lock.try_write(owner)
-            yield hold_ns
-            file.lock.up_write()
-            yield 100
+    def _hold(self, owner: Any, held_for: str) -> Steps:
+        yield 100
+        lock = self.file.lock
+        assert lock.try_write(owner) if held_for == "writing" else lock.try_read()
+        yield 300
+        if held_for == "writing":
+            lock.up_write()
+        else:
+            lock.up_read()
 
-    def write() -> Steps:
-        yield 1_000
-        for _ in range(2):
-            began_ns, steps = env.now, locks.write(writer, file, 10)
+    def waits(self, at_ns: int, pages: list[int], calls: int) -> int | None:
+        """Return how long write(2) of *pages* waits at *at_ns*; None: it does not wait."""
+        waited: list[int | None] = []
+
+        def write() -> Steps:
+            yield at_ns
+            steps = self.locks.write(self.writer, self.file, np.array(pages), calls)
             if steps is not None:
                 yield from steps
-            waited.append(None if steps is None else env.now - began_ns)
-            yield 10
+            waited.append(None if steps is None else self.env.now - at_ns)
 
-    env.start(owner, hold())
-    env.start(writer.task, write())
-    env.run()
-    assert waited == [4 * (125 + 50), None]
-    stat = file.lock.stat
-    assert (stat.acquisitions, stat.contentions, stat.wait_ns) == (2 + 10, 4, 700)
+        self.env.start(self.writer.task, write())
+        self.env.run()
+        assert self.file.lock.free
+        return waited[0]
 
 
-def test_a_burst_meets_no_more_holds_than_it_has_calls() -> None:
-    """The lock was held all the time, for 200 ns in one hold: each of three calls waits 100 + 50 ns."""
-    layer = BlockLayer(wake_ns=50)
-    env, locks = layer.env, InodeLocks(layer.parts, "ILOCK")
-    file = PagedFile(0, True)
-    file.lock = locks.new()
-    writer: Any = SimpleNamespace(task=env.task("fio"))
+@pytest.mark.parametrize(("at_ns", "wait_ns"), [(50, None), (150, 300), (399, 51), (401, None)])
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_call_waits_while_the_flusher_has_the_lock(reads: bool, at_ns: int, wait_ns: int | None) -> None:
+    """A call waits from its end to the release at 400 ns, and wakes up in 50 ns; it sleeps once."""
+    stage = Stage(reads=reads, each_hole=False)
+    assert stage.waits(at_ns, [0], 1) == wait_ns
+    assert stage.slept == ([] if wait_ns is None else [at_ns])
+    stat = stage.file.lock.read_stat if reads else stage.file.lock.stat
+    assert stat.contentions == (wait_ns is not None)
 
-    def body() -> Steps:
-        assert file.lock.try_write(writer.task)
-        yield 200
-        file.lock.up_write()
-        steps = locks.write(writer, file, 3)
-        assert steps is not None
-        yield from steps
 
-    env.start(writer.task, body())
-    env.run()
-    assert env.now == 200 + 3 * (100 + 50)
+@pytest.mark.parametrize(("reads", "wait_ns"), [(True, None), (False, 250)])
+def test_readers_share_the_lock(reads: bool, wait_ns: int | None) -> None:
+    """While a reader has the lock, write(2) waits only if it takes the lock for writing."""
+    assert Stage(reads=reads, each_hole=False, held_for="reading").waits(200, [0], 1) == wait_ns
+
+
+@pytest.mark.parametrize(
+    ("pages", "calls", "once", "holes"),
+    [
+        ([0], 1, 1, 1), ([1], 1, 1, 1), ([2], 1, 1, 0), ([3], 1, 1, 0), ([4], 1, 1, 0), ([5], 1, 1, 0),
+        ([6], 1, 1, 1), ([0, 1, 2, 3, 4, 5, 6, 7], 1, 1, 4), ([2, 3], 0, 0, 0), ([0, 1], 0, 0, 2),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("reads", [False, True])
+def test_lock_is_taken_once_or_for_each_hole(
+    reads: bool, pages: list[int], calls: int, once: int, holes: int
+) -> None:
+    """A page with a block, or a delayed one, has a buffer, for which no block is looked up."""
+    for each_hole, takes in ((False, once), (True, holes)):
+        stage = Stage(reads=reads, each_hole=each_hole)
+        assert stage.waits(200, pages, calls) == (250 if takes else None)
+        lock = stage.file.lock
+        other = 0 if reads else 1  # the flusher
+        assert (lock.read_stat if reads else lock.stat).acquisitions == takes + other

@@ -40,8 +40,9 @@ class Walked:
         self.env = Environment()
         self.file: Any = lettered(states, blocks, size)
         paged: Any = SimpleNamespace(
-            pages=self.file.pages, base=0, size=self.file.size, writeback_index=0, conversions=None
-        )
+            pages=self.file.pages, base=0, size=self.file.size, writeback_index=0, conversions=None,
+            flight_in=lambda whole: whole,
+        )  # fmt: skip
         self.paged = paged
         self.most, self.free = most, 100
         self.maps: list[tuple[int, int]] = []

@@ -19,7 +19,7 @@ from wbsim.models.time_accounting import Spent
 from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import Completion
-from wbsim.sim.units import MIB, SECTOR_BYTES
+from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES
 
 
 class Wb(list[int]):
@@ -175,8 +175,9 @@ class Synced:
         inode.dirty_pages = self.meanwhile
         self._tell("written")
 
-    def wait_for_writeback(self, thread: Any) -> Steps:
-        """Wait for 50 ns: in the place of the superblock."""
+    def wait_for_writeback(self, thread: Any, inode: Any) -> Steps:
+        """Wait for 50 ns: in the place of the filesystem."""
+        assert inode is self.inode
         yield 50
         self._tell("on disk")
 
@@ -282,6 +283,39 @@ def test_dd_with_fsync_ends_when_its_file_is_on_disk(filesystem: str) -> None:
         assert (dirty == 0) == bool(conv)
         assert (only(machine.mounts).filesystem.log_bytes > 0) == bool(conv)
     assert disks[0] < 12 * MIB // SECTOR_BYTES <= disks[1]
+
+
+BESIDE_A_STREAM = """\
+title = "a file of a page is saved while 60 MiB of another one are written back"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 4
+machine.disks.d.like = "sata-disk"
+machine.disks.d.device.speed = 0.1
+kernel.like = "3.11"
+kernel.dirty = {{ dirty_bytes = "64 MiB", dirty_background_bytes = "1 MiB" }}
+sync_after = true
+mounts.m = {{ like = "loop-{filesystem}", disk = "d", at = "/m", size = "4 GiB" }}
+programs.stream = "dd if=/dev/zero of=/m/a bs=1M count=60"
+programs.save = {{ command = "dd if=/dev/zero of=/m/b bs=4k count=1 conv=fsync", start = "100 ms" }}
+"""
+
+
+@pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
+def test_fsync_waits_for_no_other_file(filesystem: str) -> None:
+    """CFQ serves the save before the stream, of which 12 MiB at least are still under writeback."""
+    (case,) = parse(BESIDE_A_STREAM.format(filesystem=filesystem), "x.toml").cases
+    machine = build(case.scenario, 1)
+    program, under_writeback = machine.programs["save"], list[int]()
+    ends = program.on_end
+
+    def saved() -> None:
+        under_writeback.append(machine.cache.writeback)
+        ends()
+
+    program.on_end = saved
+    machine.run()
+    assert under_writeback[0] > 12 * MIB // PAGE_BYTES
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.harness import BlockLayer, context, inodes_of, page_cache
 from wbsim.models.bio import READ
 from wbsim.models.interfaces import Thread
 from wbsim.models.time_accounting import Spent
-from wbsim.models.vfs.superblock import MountedSuperblock
+from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.sim.engine import Environment, Steps, Task, Wait
 
 
@@ -126,6 +126,28 @@ def test_wait_ignores_writeback_that_began_later() -> None:
     assert woken == [70, 70]
     assert sb.bdi.queue.unplugs == [0, 10], "a waiting task starts the I/O (unplug)"  # type: ignore[attr-defined]
     assert (wb.dirty, wb.dirty_and_writeback, wb.written) == (30, 40, 60)
+
+
+def test_pages_of_a_file_are_in_flight_with_others() -> None:
+    """The wait for a file ends with its five pages, and the wait for all with the three of another file."""
+    env = Environment()
+    sb, wb = mounted(env), context(env)
+    wb.account_dirtied(100)
+    whole = sb.flight
+    one, other = whole.of_file(), whole.of_file()
+    one.add(wb, 5)
+    other.add(wb, 3)
+    assert (whole.pages, one.pages, other.pages, wb.dirty) == (8, 5, 3, 92)
+    assert one.takes(whole)
+    one.close()
+    whole.close()
+    assert not one.takes(whole)
+    assert not other.takes(Flight(env))
+    one.end(wb, 5)
+    assert (one.landed.done, whole.landed.done, whole.pages, wb.written) == (True, False, 3, 5)
+    other.end(wb, 3)
+    assert whole.landed.done
+    assert not other.landed.done, "its file may have more pages"
 
 
 @pytest.mark.parametrize(("largest", "folios"), [(1, [1, 1, 1, 1, 1, 1]), (512, [1, 2, 4, 256, 256, 512])])

@@ -17,7 +17,7 @@ from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.syscalls.process import SystemCalls
-from wbsim.models.syscalls.stream import Calls, _share
+from wbsim.models.syscalls.stream import Calls
 from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.workloads.dd import DdSpec, dd
@@ -138,24 +138,28 @@ class Stage:
         return pages
 
     def write(self, inode: Any, pages: Any, call_pages: int) -> tuple[int, int]:
-        """Record a write of *pages*; stop once at the page ``stops_at``."""
+        """Record a write of *pages*; stop at the page ``stops_at`` until the end of the file is zeroed."""
         self.log.append((self.env.now, "write", pages.tolist(), call_pages))
         if self.stops_at is not None and self.stops_at in pages.tolist():
             done = pages.tolist().index(self.stops_at)
-            self.stops_at = None
             return done, done
         return len(pages), len(pages)
 
-    def write_lock(self, thread: Any, inode: Any, calls: int) -> Steps | None:
-        """Record a wait of ``lock_ns`` for each call; return None if ``lock_ns`` is 0."""
+    def writes_at_once(self, inode: Any, pages: Any) -> int:
+        """Return the pages up to ``stops_at``; none if ``lock_ns`` is not 0."""
+        return 0 if self.lock_ns else [*pages.tolist(), self.stops_at].index(self.stops_at)
+
+    def write_lock(self, thread: Any, inode: Any, pages: Any, calls: int) -> Steps | None:
+        """Record a wait of ``lock_ns``; return None if ``lock_ns`` is 0."""
         if not self.lock_ns:
             return None
-        self.log.append((self.env.now, "lock", calls))
-        return iter([calls * self.lock_ns])
+        self.log.append((self.env.now, "lock", pages.tolist(), calls))
+        return (ns for ns in (self.lock_ns,))
 
     def zero_end(self, thread: Any, inode: Any) -> Steps:
         """Record that the end of the file is zeroed, which takes 77 ns."""
         self.log.append((self.env.now, "zero_end"))
+        self.stops_at = None
         yield 77
 
     def close(self, inode: Any) -> None:
@@ -177,7 +181,7 @@ def test_fio_process_writes_its_files_in_turn_between_throttle_calls() -> None:
     150                        finds /d
     250                        creates a file
     1 250                      creates the second file
-    2 250                      writes 3 pages
+    2 250                      writes 3 pages, each for 19 ns
     2 307                      in balance_dirty_pages
     2 807                      writes 3 pages
     2 864                      in balance_dirty_pages
@@ -201,10 +205,10 @@ def test_fio_process_writes_its_files_in_turn_between_throttle_calls() -> None:
         (250, of, "directory", "/d"),
         (1_250, of, "create", "/d", 0, 1.0, 0),
         (2_250, of, "create", "/d", 0, 1.0, 0),
-        (begins + burst, "write", [0, 1], 1),
+        (begins + rest, "write", [0], 1),
     ]
     writes = [entry[2] for entry in stage.log if entry[1] == "write"]
-    assert writes == [[0, 1], [0], [2], [1, 2], [3, 4], [3], [4]], "a page of each file in turn"
+    assert writes == [[page] for page in (0, 0, 1, 1, 2, 2, 3, 3, 4, 4)], "a page of each file in turn"
     assert [entry[0] for entry in stage.log if entry[-1] == "balance"] == [
         begins + burst, begins + 2 * burst + 500, begins + 3 * burst + 1_000,
     ]  # fmt: skip
@@ -231,65 +235,76 @@ def test_forked_process_waits_for_the_only_processor() -> None:
     second = first + 5 + 100 + 1_000 + 2 * 10 * (11 + 4 + 2)
     assert [entry[0] for entry in stage.log if entry[1] == "close"] == [first, second]
     assert (writers.system_ns, writers.user_ns) == (130 + 260 + 5 + 10, 40 + 80)
-    assert [entry[3] for entry in stage.log if entry[1] == "write"] == [2, 2]
+    writes = [entry[2] for entry in stage.log if entry[1] == "write"]
+    assert writes[:5] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]], "the other process waits"
+    assert writes[5:] == [[0, 1], list(range(2, 10))], "nobody waits"
     assert stage.ended == [second + 10]
     assert writers.family.parent.spent.fork == 2 * 50
 
 
-def test_burst_has_at_most_the_calls_of_one_step() -> None:
-    """A burst has at most `StepLengths.calls` calls, even if more pages may be dirtied."""
+def test_calls_are_one_event_from_the_second_on() -> None:
+    """The first call puts the inode on its list.  An event has at most `StepLengths.calls` calls."""
     stage = Stage()
     FileWriters(
         jobs=[Job("/d", [sequential()], StepLengths().calls + 44)], fork_ns=0, start_ns=0,
         **stage.parts,
     )  # fmt: skip
     stage.run()
-    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [StepLengths().calls, 44]
+    assert [len(entry[2]) for entry in stage.log if entry[1] == "write"] == [1, StepLengths().calls - 1, 44]
 
 
 def test_write_continues_after_the_end_of_the_file_is_zeroed() -> None:
-    """Pages 0 to 2 become dirty, the end of the file is zeroed in 77 ns, and pages 3 and 4 follow."""
+    """Page 0, pages 1 and 2, the end of the file in 77 ns, page 3 and page 4: calls are joined around it."""
     stage = Stage(stops_at=3)
     FileWriters(jobs=[Job("/d", [sequential()], 5)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     events = [entry[1:] for entry in stage.log if entry[1] in ("write", "zero_end") or "dirty" in entry]
     assert [entry for entry in events if entry[0] in ("write", "zero_end")] == [
-        ("write", [0, 1, 2, 3, 4], 1), ("zero_end",), ("write", [3, 4], 1),
+        ("write", [0], 1), ("write", [1, 2], 1), ("write", [3], 1), ("zero_end",),
+        ("write", [3], 1), ("write", [4], 1),
     ]  # fmt: skip
-    assert [entry[2] for entry in events if "dirty" in entry] == [3, 2]
+    assert [entry[2] for entry in events if "dirty" in entry] == [1, 2, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("given", "calls"), [(Calls(3), 2), (Calls(a_page=2), 5)], ids=["of pages", "of parts"]
+    ("given", "room", "locks"),
+    [
+        (Calls(3), 1_000, [([0, 1, 2], 1), ([3, 4], 1)]),
+        (Calls(3), 2, [([0, 1], 1), ([2], 0), ([3], 1), ([4], 0)]),
+        (Calls(a_page=2), 1_000, [([0], 1), ([0], 1), ([1], 1), ([1], 1), ([2], 1)]),
+    ],
+    ids=["of pages", "in parts", "of parts"],
 )
-def test_calls_wait_for_the_inode_s_lock(given: Calls, calls: int) -> None:
-    """Each call takes the lock once, before its pages are dirty.
+def test_calls_wait_for_the_inode_s_lock(given: Calls, room: int, locks: list[tuple[list[int], int]]) -> None:
+    """Each call takes the lock once, before its pages are dirty; with a busy lock, each call is an event.
 
     The rest of a call that stops to zero the end of the file does not take the lock again.
     """
-    stage = Stage(stops_at=2)
+    stage = Stage(room, stops_at=2)
     stage.lock_ns = 30
     FileWriters(jobs=[Job("/d", [sequential()], 5, given)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     locked = [entry for entry in stage.log if entry[1] == "lock"]
-    assert [entry[2] for entry in locked] == [calls]
-    assert stage.log[stage.log.index(locked[0]) + 1][:2] == (locked[0][0] + 30 * calls, "write")
+    assert [entry[2:] for entry in locked] == locks
+    for entry in locked:
+        assert stage.log[stage.log.index(entry) + 1][:2] == (entry[0] + 30, "write")
 
 
 def writes_of(stage: Stage) -> list[tuple[int, list[int]]]:
-    """Return the time and the pages of each write."""
+    """Return the time and the pages of each write: its end or, of joined calls, the begin of the first."""
     return [(entry[0], entry[2]) for entry in stage.log if entry[1] == "write"]
 
 
 def test_a_call_may_write_a_part_of_a_page() -> None:
-    """A page takes four calls, each of 2 + 10 / 4 ns and 3 ns of the program; four calls are a burst."""
+    """A page takes four calls, each of 2 + 10 / 4 ns and 3 ns of the program, in complete nanoseconds."""
     stage = Stage(room=1)
     job = Job("/d", [sequential()], 6, Calls(a_page=4, user_ns=3))
     writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     begins = 100 + 100 + 1_000
-    assert writes_of(stage) == [(begins + 18 + 12, [0, 0, 0, 0]), (begins + 30 + 500 + 9 + 6, [1, 1])]
-    assert (writers.system_ns, writers.user_ns, writers.share_done) == (27 + 5, 18, 1.0)
+    assert writes_of(stage) == [(begins + 7, [0]), (begins + 507, [0, 0, 0, 1]), (begins + 1_035, [1])]
+    assert stage.ended == [begins + 1_035 + 7 + 500 + 5]
+    assert (writers.system_ns, writers.user_ns, writers.share_done) == (6 * 4 + 5, 18, 1.0)
 
 
 def test_blocks_of_several_pages_are_written_in_any_order() -> None:
@@ -311,7 +326,8 @@ def test_job_sleeps_for_its_think_time_after_two_calls() -> None:
     stage.run()
     begins = 100 + 100 + 1_000
     assert writes_of(stage) == [
-        (begins + 44, [0, 1, 2, 3]), (begins + 1_088, [4, 5, 6, 7]), (begins + 2_110, [8, 9]),
+        (begins + 22, [0, 1]), (begins + 22, [2, 3]),
+        (begins + 1_044, [4, 5, 6, 7]), (begins + 2_088, [8, 9]),
     ]  # fmt: skip
     assert stage.ended == [begins + 2_115]
     stage = Stage()
@@ -329,11 +345,12 @@ def test_period_of_calls_counts_from_the_first_call() -> None:
     FileWriters(jobs=[Job("/d", [sequential()], 8, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     begins = 100 + 100 + 1_000
-    assert [when for when, _ in writes_of(stage)] == [begins + 12 + 512 * call for call in range(8)]
+    later = [begins + 512 * call for call in range(1, 8)]
+    assert [when for when, _ in writes_of(stage)] == [begins + 12, *later]
     stage = Stage()
     FileWriters(jobs=[Job("/d", [sequential()], 3, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
-    assert [when for when, _ in writes_of(stage)] == [begins + 12, begins + 112, begins + 212]
+    assert [when for when, _ in writes_of(stage)] == [begins + 12, begins + 100, begins + 200]
     assert stage.ended == [begins + 217]
 
 
@@ -380,14 +397,6 @@ def test_a_file_is_synced_before_it_is_closed() -> None:
     FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     assert [entry[1] for entry in stage.log[-4:]] == ["fsync", "close", "fsync", "close"]
-
-
-@pytest.mark.parametrize(
-    ("writes", "shares"), [(0, [0, 0, 0]), (1, [1, 0, 0]), (5, [2, 2, 1]), (6, [2, 2, 2])]
-)
-def test_writes_are_dealt_out_in_turn(writes: int, shares: list[int]) -> None:
-    """Three files get the next write in turn."""
-    assert [_share(writes, turn, 3) for turn in range(3)] == shares
 
 
 def test_fio_and_dd_make_jobs_of_their_options() -> None:

@@ -22,7 +22,7 @@ from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, Page
 from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.filesystems.writepages import Writepages
 from wbsim.models.interfaces import LONG_MAX, Filesystem, Names, Thread, WritebackControl
-from wbsim.models.page_cache.pages import DELAYED, RESERVED, map_blocks
+from wbsim.models.page_cache.pages import DELAYED, RESERVED, map_blocks, without_gap
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
@@ -104,10 +104,19 @@ class DelallocFilesystem(Filesystem, Runs):
         """See `Filesystem.zero_end`."""
         return self._writeback.zero_end(thread, inode)
 
-    def write_lock(self, thread: Thread, inode: FileInode, calls: int) -> Steps | None:
+    def writes_at_once(self, inode: FileInode, indices: NDArray[np.int64]) -> int:
+        """See `Filesystem.writes_at_once`; only a gap behind the end of a file is work for `zero_end`."""
+        file = inode.file
+        if not isinstance(file, PagedFile) or not file.lock.free:
+            return 0
+        return int(without_gap(file.pages, indices))
+
+    def write_lock(
+        self, thread: Thread, inode: FileInode, pages: NDArray[np.int64], calls: int
+    ) -> Steps | None:
         """See `Filesystem.write_lock`; only a file whose pages are kept one by one has a lock."""
         file = inode.file
-        return self._locks.write(thread, file, calls) if isinstance(file, PagedFile) else None
+        return self._locks.write(thread, file, pages, calls) if isinstance(file, PagedFile) else None
 
     def close(self, inode: FileInode) -> None:
         """See `Filesystem.close`."""
@@ -147,11 +156,14 @@ class DelallocFilesystem(Filesystem, Runs):
         sync = wbc.sync_all and self._sync_data
         queue, flight = self._queue, self._sb.flight
         segment = queue.segment_pages(inode.folio_pages)
-        at_most, ioend = queue.bio_pages(segment), (inode, flight, pages, block)
+        at_most = queue.bio_pages(segment)
         end_io = self._end_io if pages <= at_most else self._completions.end_io_of(-(-pages // at_most))
         if inode.file is not CLOSED:
-            file = inode.file  # a program may have appended pages while the run got its blocks
-            _lay_out(file if isinstance(file, PagedFile) else self.page(inode), block, pages)
+            of = inode.file  # a program may have appended pages while the run got its blocks
+            file = of if isinstance(of, PagedFile) else self.page(inode)
+            _lay_out(file, block, pages)
+            flight = file.flight_in(flight)
+        ioend = inode, flight, pages, block
         inode.dirty_pages -= pages
         flight.add(inode.wb, pages)
         # Machine integers: mypyc multiplies Python's integers slowly when the product exceeds 2^30.
@@ -176,6 +188,21 @@ class DelallocFilesystem(Filesystem, Runs):
         whole = WritebackControl("sync")
         yield from self._writeback.write(thread, inode, self.page(inode), whole)
         wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
+
+    def wait_for_writeback(self, thread: Thread, inode: FileInode) -> Steps:
+        """See `Filesystem.wait_for_writeback`.
+
+        A file of one run that is opened again after its last close(2) waits for its superblock.
+        """
+        file = inode.file
+        if not isinstance(file, PagedFile):
+            yield from self._sb.wait_for_writeback(thread)
+            return
+        self._queue.unplug()
+        for flight in file.flights:
+            flight.close()
+        for flight in list(file.flights):
+            yield from flight.landed.wait(thread.task)
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wbsim.models.filesystems.ioends import IoEnds
 from wbsim.models.interfaces import Inode, Superblock, Wb
 from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.pages import DIRTY, RESERVED
+from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.sync import RwSemaphore
+
+_NO_HOLE: Final = DIRTY | RESERVED  # the bits of pages that have a block or are delayed
 
 
 class OneRun:
@@ -36,8 +43,7 @@ class PagedFile(FilePages):
     * ``allocations``: the number of extents that were given blocks.
     * ``inode``, its ``lock`` (ILOCK, i_data_sem) and ``ioends``: `DelallocFilesystem.page` sets them.
       ``ioends`` is the list that ioends end on; None: the pages are clean after the I/O.
-    * ``looked``: when a burst of writes last looked at the lock, with ``hold_ns`` and ``hold_squares`` of the
-      lock at that time.
+    * ``flights``: those with pages of this file; the last one takes more pages.
     * ``cpu``: the processor of the last allocation or conversion, -1 at first.
     * ``log_operation``: the number of operations of all files up to this file's last operation, and when that
       began; None at first.
@@ -46,11 +52,11 @@ class PagedFile(FilePages):
     __slots__ = (
         "allocations",
         "cpu",
+        "flights",
         "inode",
         "ioends",
         "lock",
         "log_operation",
-        "looked",
         "open",
         "writeback_index",
     )
@@ -64,9 +70,26 @@ class PagedFile(FilePages):
         self.allocations = 0
         self.cpu = -1
         self.log_operation: tuple[int, int] | None = None
-        self.looked = 0, 0, 0
+        self.flights: list[Flight] = []
         self.open = is_open
         self.writeback_index = 0
+
+    def holes(self, pages: NDArray[np.int64]) -> int:
+        """Return how many of *pages* have no block and are not delayed."""
+        states = self.pages.states
+        if len(pages) == 1:
+            page = pages[0]
+            return int(page >= len(states) or not states[page] & _NO_HOLE)
+        inside = pages[pages < len(states)]
+        return len(pages) - int(np.count_nonzero(states[inside] & _NO_HOLE))
+
+    def flight_in(self, whole: Flight) -> Flight:
+        """Return the flight for pages that go under writeback now, within *whole*, that of the superblock."""
+        flights = self.flights
+        if not flights or not flights[-1].takes(whole):
+            self.flights = [flight for flight in flights if not flight.landed.done]
+            self.flights.append(whole.of_file())
+        return self.flights[-1]
 
 
 class FileInode(Inode):

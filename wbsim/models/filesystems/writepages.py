@@ -295,7 +295,7 @@ class Writepages:
         run = int(take_run(pages.states, pages.blocks, page, at_most))
         assert run, "the page must be dirty and have a block, because only this task makes it clean"
         inode.dirty_pages -= run
-        build.add(self.sb.flight, page, int(pages.blocks[page]), run)
+        build.add(file.flight_in(self.sb.flight), page, int(pages.blocks[page]), run)
         return run
 
     def _begin(self, file: PagedFile, wbc: WritebackControl) -> _Position:

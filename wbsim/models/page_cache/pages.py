@@ -55,6 +55,18 @@ def next_dirty(pages: Pages, page: int) -> int:
 
 
 @compiled
+def without_gap(pages: Pages, indices: NDArray[np.int64]) -> int:
+    """Return how many writes to the pages at *indices*, one after another, are in the file or at its end."""
+    end = pages.size[0]
+    for i in range(len(indices)):
+        if indices[i] > end:
+            return i
+        if indices[i] == end:
+            end += 1
+    return len(indices)
+
+
+@compiled
 def is_delayed(state: int) -> bool:
     """Return whether a page in *state* belongs to a delayed extent; False for pages with a held block."""
     return state in (DELAYED, RESERVED)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Final
 
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
-from wbsim.sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task
+from wbsim.sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task, Wait
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.invariants import require
 
@@ -387,16 +387,13 @@ def cond_resched(task: Task) -> Park | None:
     return scheduler.give_way(task)
 
 
-def work(task: Task, ns: int) -> Steps:
-    """Let *task* work for *ns*, and for the time that it owes to interrupts.
+def work(task: Task, ns: int) -> Wait:
+    """Let *task* work for *ns*, and for the time that it owes to interrupts.  Yield the result.
 
     With a scheduler it can be preempted at any time.
     """
     ns, task.owed_ns = ns + task.owed_ns, 0
-    if task.scheduler is None:
-        yield ns
-    else:
-        yield from task.scheduler.work(task, ns)
+    return ns if task.scheduler is None else task.scheduler.work(task, ns)
 
 
 def sleep(task: Task, ns: int, waits_for: str) -> Steps:

@@ -93,8 +93,11 @@ class Process(Writer):
         self.task.owed_ns = 0
         self.factor = self._factors.next()
 
-    def runs(self, user_ns: int, system_ns: int = 0, write_ns: int = 0) -> Steps:
-        """Let the program work now, for *write_ns* in write(2) and for the other times as in `works`."""
+    def runs(self, user_ns: int, system_ns: int = 0, write_ns: int = 0) -> Wait:
+        """Let the program work now, for *write_ns* in write(2) and for the other times as in `works`.
+
+        Yield the result.
+        """
         self.spent.user += user_ns
         self.spent.program += system_ns
         self.spent.write += write_ns
@@ -107,7 +110,7 @@ class Process(Writer):
         """
         if ns < spin_ns:
             self.spent.pause += ns
-            yield from work(self.task, ns)
+            yield work(self.task, ns)
         else:
             yield from sleep(self.task, ns, PAUSE)
         self.spent.paced += ns
@@ -231,7 +234,8 @@ class Process(Writer):
         self.spent.write += copy_ns
         self._begin()
         yield self.lead_ns + copy_ns
-        yield from self.put(inode, np.arange(page, page + pages), pages)
+        if wait := self.put(inode, np.arange(page, page + pages), pages):
+            yield wait
         if self.due(inode.wb):
             yield from self.balance(inode.wb)
 

@@ -1,21 +1,23 @@
-"""A stream of write(2)s: the calls between two calls of the throttle are one event.
+"""A stream of write(2)s, step by step; steps are joined where no task could see the difference.
 
-Nothing else of the process happens between them.
+A step is one call, or the part of it that ends where the throttle is due.  READ `Stream.write` FIRST.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.syscalls.process import Process
-from wbsim.sim.engine import Wait
+from wbsim.sim.engine import Environment, Wait
 
 Order = Callable[[int], NDArray[np.int64]]
 """Called with a number; returns that many blocks (or pages) of a file, which are to be written next."""
+UNIT_PAGES: Final = 256
+"""The pages whose calls share one random factor, counted from the first call; at least one call."""
 
 
 class Calls(NamedTuple):
@@ -31,20 +33,62 @@ class Calls(NamedTuple):
     system_ns: int = 0
 
 
-class Stream:
-    """The writes of *process* to the open files *inodes*, one page (or part of a page) of each in turn.
+class _File:
+    """An open file of a stream: its ``inode``, and its *length* pages (or parts of pages), in *order*.
 
-    *orders* has the order of the pages of each file.  An event has at most *most* pages, or parts of pages.
+    A page has *parts* parts.
+    """
+
+    __slots__ = ("_at", "_left", "_order", "_pages", "_parts", "inode")
+
+    def __init__(self, inode: Any, order: Order, length: int, parts: int) -> None:
+        self.inode = inode
+        self._order = order
+        self._left = length
+        self._parts = parts
+        self._pages: NDArray[np.int64] = np.empty(0, np.int64)
+        self._at = 0
+
+    def next(self, count: int) -> NDArray[np.int64]:
+        """Return the next *count* pages: the page of each part."""
+        at = self._at
+        if at + count > len(self._pages):
+            rest = self._pages[at:]
+            more = min(max(count, UNIT_PAGES) - len(rest), self._left)
+            self._left -= more
+            self._pages = np.concatenate([rest, self._order(more) // self._parts])
+            self._at = at = 0
+        return self._pages[at : at + count]
+
+    def take(self, count: int) -> NDArray[np.int64]:
+        """Return the next *count* pages, which are not the next ones any more."""
+        pages = self.next(count)
+        self._at += count
+        return pages
+
+
+class Stream:
+    """The calls of *process* that write to the open files *inodes*, one call to each file in turn.
+
+    *orders* has the order of the pages of each file, and *length* the pages (or parts of pages) of each.
+    An event has at most *most* pages, or one call.
     """
 
     def __init__(
-        self, process: Process, inodes: Sequence[Any], orders: Sequence[Order], calls: Calls, most: int
-    ) -> None:
+        self, env: Environment, process: Process, inodes: Sequence[Any], orders: Sequence[Order],
+        calls: Calls, length: int, most: int,
+    ) -> None:  # fmt: skip
+        self._env = env
         self._process = process
-        self._files = list(zip(inodes, orders, strict=True))
-        self._calls = calls
+        self._files = [
+            _File(inode, order, length, calls.a_page) for inode, order in zip(inodes, orders, strict=True)
+        ]
+        self._pages, self._a_page = calls.pages, calls.a_page
         self._most = most
-        self._wb = inodes[0].wb
+        self._unit = max(1, UNIT_PAGES // calls.pages)
+        self._calls = 0  # of the current unit
+        self._in_call = 0  # the pages of the current call that are written
+        self._turn = 0
         self.done = 0
         """The pages, or parts of pages, that are written."""
         sb = inodes[0].sb
@@ -53,26 +97,84 @@ class Stream:
         self._write_ns = call_ns / calls.pages - page_ns * (1 - 1 / calls.a_page)
         self._user_ns, self._system_ns = calls.user_ns / calls.pages, calls.system_ns / calls.pages
 
-    def write(self, at_most: int) -> Generator[Wait, None, None]:
-        """Write up to *at_most* pages, or parts of pages, until the throttle is due."""
-        process, turns = self._process, len(self._files)
-        burst = min(process.room(self._wb) * self._calls.a_page, self._most, at_most)
-        factor = burst * process.vary()
-        yield from process.runs(
-            int(factor * self._user_ns), int(factor * self._system_ns), int(factor * self._write_ns)
-        )
-        for turn, (inode, order) in enumerate(self._files):
-            count = _share(self.done + burst, turn, turns) - _share(self.done, turn, turns)
-            if count:
-                self._wb = inode.wb
-                yield from process.put(inode, order(count) // self._calls.a_page, self._calls.pages)
-        self.done += burst
-        if process.due(self._wb):
-            yield from process.balance(self._wb)
-        if (ready := process.returns()) is not None:
-            yield ready
+    def write(self, count: int) -> Generator[Wait, None, None]:
+        """Write the next *count* pages, or parts of pages, step by step, or several steps as one event."""
+        process, until = self._process, self.done + count
+        while self.done < until:
+            file = self._files[self._turn]
+            wb = file.inode.wb
+            if not self._calls and not self._in_call:
+                process.vary()
+            at_most = min(process.room(wb) * self._a_page, until - self.done)
+            step = min(self._pages - self._in_call, at_most)
+            share = process.factor * step
+            user_ns, system_ns = int(share * self._user_ns), int(share * self._system_ns)
+            write_ns = int(share * self._write_ns)
+            calls = 0
+            if step == self._pages:
+                calls = self._joined(wb, at_most // step, user_ns + system_ns + write_ns)
+            if calls:
+                self._put(calls)
+                yield process.runs(calls * user_ns, calls * system_ns, calls * write_ns)
+                self._wrote(calls * step)
+            else:
+                yield process.runs(user_ns, system_ns, write_ns)
+                pages, begins = file.take(step), int(not self._in_call)
+                if wait := process.put(file.inode, pages, self._pages, begins):
+                    yield wait
+                self._wrote(step)
+            if process.due(wb):
+                yield process.balance(wb)
+            if (ready := process.returns()) is not None:
+                yield ready
 
+    def _joined(self, wb: Any, at_most: int, call_ns: int) -> int:
+        """Return how many calls of *call_ns* are one event, or 0; at most *at_most*.
 
-def _share(writes: int, turn: int, turns: int) -> int:
-    """Return how many of the first *writes* writes, dealt out in turn, go to the file at *turn*."""
-    return (writes + turns - 1 - turn) // turns
+        The agenda has no other event before the end of the last one, so no task observes an instant between
+        them.  No call waits: its inode is on the list of *wb*, its lock is free, and no other work is due.
+        """
+        task = self._process.task
+        if task.scheduler is not None and task.scheduler.contended:
+            return 0
+        free_ns = self._env.next_event_ns() - self._env.now - 1 - task.owed_ns
+        most = max(1, self._most // self._pages)
+        calls = min(at_most, most, self._unit - self._calls, free_ns // max(call_ns, 1))
+        files, ahead = len(self._files), 0
+        while ahead < min(calls, files):
+            file = self._files[(self._turn + ahead) % files]
+            inode, share = file.inode, self._share(calls, ahead)
+            if inode.dirty_pages and inode.wb is wb:
+                fit = inode.sb.filesystem.writes_at_once(inode, file.next(share)) // self._pages
+            else:
+                fit = 0
+            if fit * self._pages < share:
+                calls = min(calls, ahead + fit * files)
+            ahead += 1
+        return max(calls, 0)
+
+    def _share(self, calls: int, ahead: int) -> int:
+        """Return how many pages of the next *calls* calls go to the file that is *ahead* files ahead."""
+        files = len(self._files)
+        return (calls - ahead + files - 1) // files * self._pages
+
+    def _put(self, calls: int) -> None:
+        """Make the pages of the next *calls* calls dirty, which are joined."""
+        process, files = self._process, len(self._files)
+        for ahead in range(min(calls, files)):
+            file, share = self._files[(self._turn + ahead) % files], self._share(calls, ahead)
+            inode, pages = file.inode, file.take(share)
+            filesystem = inode.sb.filesystem
+            waits = filesystem.write_lock(process.thread, inode, pages, share // self._pages)
+            assert waits is None, "the lock is free"
+            _, clean = filesystem.write(inode, pages, self._pages)
+            process.account(inode.wb, clean)
+            wait = process.mark_dirty(inode, clean, 0)
+            assert wait == 0, "the inode is on its list"
+
+    def _wrote(self, count: int) -> None:
+        """Count *count* pages that are written; the next call goes to the next file."""
+        self.done += count
+        calls, self._in_call = divmod(self._in_call + count, self._pages)
+        self._calls = (self._calls + calls) % self._unit
+        self._turn = (self._turn + calls) % len(self._files)

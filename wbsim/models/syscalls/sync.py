@@ -7,8 +7,7 @@ therefore ends sooner than here; from 4.14 on its last wait follows the stream a
 
 Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wait_sb_inodes and ->sync_fs
 (fs/sync.c, fs/fs-writeback.c; mechanisms.md 5.1), and for vfs_fsync.  The contexts of a device get their work
-one after another, as in the series of report W25.  fsync(2) waits for all writeback of its filesystem, not
-only for the pages of its file.  Left out, too: the mappings of block devices.
+one after another, as in the series of report W25.  Left out, too: the mappings of block devices.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Syncs:
             yield from inode.i_sync.wait(thread)
         if inode.dirty_pages:
             yield from self._write_inode(thread, inode)
-        yield from sb.wait_for_writeback(thread)
+        yield from sb.filesystem.wait_for_writeback(thread, inode)
         yield from sb.filesystem.commit_log(thread)
 
     def _write_inode(self, thread: Thread, inode: Inode) -> Steps:

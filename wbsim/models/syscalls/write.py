@@ -42,24 +42,42 @@ class Writer(Caller):
         folios = -(-pages // sb.folio_pages(pages))
         return costs.call_ns + folios * (costs.folio_ns or 0) + pages * (costs.page_ns + sb.block_ns)
 
-    def put(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> Steps:
+    def put(self, inode: Inode, pages: NDArray[np.int64], call_pages: int, calls: int = 1) -> Wait:
         """Make the copied *pages* dirty, *call_pages* pages in each call, with the filesystem's work between.
 
-        The caller asks `due` afterwards.
+        *calls* calls begin with these pages.  Yield the result unless it is 0, and then ask `due`.
         """
-        filesystem, calls = inode.sb.filesystem, -(-len(pages) // call_pages)
-        if (waits := filesystem.write_lock(self.thread, inode, calls)) is not None:
-            yield from waits
+        waits = inode.sb.filesystem.write_lock(self.thread, inode, pages, calls)
+        if waits is not None:
+            return self._put_rest(inode, pages, call_pages, waits)
+        done, wait = self._dirty(inode, pages, call_pages)
+        if done == len(pages):
+            return wait
+        return self._put_rest(inode, pages[done:], call_pages, wait, zeroes=True)
+
+    def _put_rest(
+        self, inode: Inode, pages: NDArray[np.int64], call_pages: int, wait: Wait, zeroes: bool = False
+    ) -> Steps:
+        """Make *pages* dirty after *wait*; with *zeroes*, `zero_end` is due before."""
+        if wait:
+            yield wait
         while True:
-            done, were_clean = filesystem.write(inode, pages, call_pages)
-            if were_clean:
-                self.account(inode.wb, were_clean)
-                if wait := self.mark_dirty(inode, were_clean, 0):
-                    yield wait
+            if zeroes:
+                yield from inode.sb.filesystem.zero_end(self.thread, inode)
+            done, wait = self._dirty(inode, pages, call_pages)
+            if wait:
+                yield wait
             if done == len(pages):
                 return
-            pages = pages[done:]
-            yield from filesystem.zero_end(self.thread, inode)
+            pages, zeroes = pages[done:], True
+
+    def _dirty(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> tuple[int, Wait]:
+        """Make *pages* dirty up to the first that needs `zero_end`; return their number and the wait."""
+        done, clean = inode.sb.filesystem.write(inode, pages, call_pages)
+        if not clean:
+            return done, 0
+        self.account(inode.wb, clean)
+        return done, self.mark_dirty(inode, clean, 0)
 
     def account(self, wb: Wb, pages: int) -> None:
         """Count *pages* pages of an inode of *wb* that become dirty; `mark_dirty` follows."""

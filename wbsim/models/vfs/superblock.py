@@ -18,23 +18,42 @@ _I_RWSEM: Final = "lock i_rwsem"
 
 
 class Flight:
-    """The pages that went under writeback between two calls of `wait_for_writeback`."""
+    """The pages that went under writeback between two waits for all of them.
 
-    __slots__ = ("_closed", "landed", "pages")
+    They are those of a superblock or, *within* the flight of a superblock, those of one file.
+    """
 
-    def __init__(self, env: Environment) -> None:
+    __slots__ = ("_closed", "_env", "_within", "landed", "pages")
+
+    def __init__(self, env: Environment, within: Flight | None = None) -> None:
+        self._env = env
+        self._within = within
         self.landed = Completion(env, DEVICE)
         self.pages = 0
         self._closed = False
 
+    def of_file(self) -> Flight:
+        """Return a new flight for the pages of one file."""
+        return Flight(self._env, self)
+
+    def takes(self, whole: Flight) -> bool:
+        """Return whether this flight of a file takes pages while *whole* is that of its superblock."""
+        return self._within is whole and not self._closed
+
     def add(self, wb: Wb, pages: int) -> None:
         """Count *pages* of inodes of *wb* that go under writeback."""
         self.pages += pages
-        wb.account_writeback(pages)
+        if self._within is None:
+            wb.account_writeback(pages)
+        else:
+            self._within.add(wb, pages)
 
     def end(self, wb: Wb, pages: int) -> None:
         """Count *pages* of inodes of *wb* that are clean now."""
-        wb.account_clean(pages)
+        if self._within is None:
+            wb.account_clean(pages)
+        else:
+            self._within.end(wb, pages)
         self.pages -= pages
         if not self.pages and self._closed:
             self.landed.complete()

@@ -98,20 +98,21 @@ class FileWriters(Program):
         self._env = parts.env
         self.jobs = jobs
         self.fork_ns = fork_ns
-        self._written = 0
+        self._streams: list[Stream] = []
         self._most_calls = parts.lengths.calls
         parts.env.start(self.family.parent.task, self._run(lead_ns, idle_ns), start_ns)
 
     @property
     def share_done(self) -> float:
         """Return the share of the pages that are written (0 to 1)."""
-        return self._written / sum(len(job.orders) * job.length for job in self.jobs)
+        whole = sum(len(job.orders) * job.length for job in self.jobs)
+        return sum(stream.done for stream in self._streams) / whole
 
     def _run(self, lead_ns: int, idle_ns: int) -> Steps:
         """Run the parent: make the directories, start all processes, wait for all."""
         parent = self.family.parent
         if lead_ns:
-            yield from parent.runs(lead_ns)
+            yield parent.runs(lead_ns)
         if idle_ns:
             yield from parent.pause(idle_ns)
         started_ns = self._env.now
@@ -155,11 +156,11 @@ class FileWriters(Program):
 
     def _fill(self, job: Job, process: Process, inodes: Sequence[Any]) -> Steps:
         """Write the files in turn, one page of each, or one part of a page."""
-        stream = Stream(process, inodes, job.orders, job.calls, self._most_calls)
+        stream = Stream(self._env, process, inodes, job.orders, job.calls, job.length, self._most_calls)
+        self._streams.append(stream)
         total, began_ns = len(inodes) * job.length, self._env.now
         while (done := stream.done) < total:
             yield from stream.write(min(_until_pause(job, done), total - done))
-            self._written += stream.done - done
             calls, rest = divmod(stream.done, job.calls.pages)
             if not rest:
                 yield from self._pause(job, process, calls, began_ns, stream.done < total)

@@ -64,7 +64,8 @@ def ext4(
     )
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
-        large_folios=rules.large_folios, sync_data=rules.sync_data, locks=InodeLocks(parts, "i_data_sem"),
+        large_folios=rules.large_folios, sync_data=rules.sync_data,
+        locks=InodeLocks(parts, "i_data_sem", reads=rules.write_lock == "shared", each_hole=True),
         writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
     )  # fmt: skip
     journal.start()

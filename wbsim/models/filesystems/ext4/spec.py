@@ -15,7 +15,7 @@ from wbsim.models.filesystems.ext4.geometry import (
     kept_blocks,
 )
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.models.release import has, release_of
+from wbsim.models.release import NEWEST_PATCH, has, release_of
 from wbsim.sim.param import (
     BadValue,
     Bytes,
@@ -66,6 +66,11 @@ def ext4_rules(kernel: str) -> dict[str, Given]:
         ),
         "large_folios": specified(large_folios, "fs/ext4; from 6.16 on [R]; on 6.18: docs/measurements.md H"),
         "unwritten": specified(unwritten, "dioread_nolock is the default since 5.6 [R]"),
+        "write_lock": specified(
+            "exclusive" if has(release, (6, 10, 0), (6, 1, 192), (6, 6, NEWEST_PATCH)) else "shared",
+            "fs/ext4/inode.c: ext4_da_map_blocks, commit 0ea6560a, from 6.10 on [R]; also in 6.1.192 [V],"
+            " and so in the newest 6.6 [R]",
+        ),
         "sync_data": specified(
             release >= (2, 6, 30), "fs/buffer.c: __block_write_full_page, from 2.6.30 on, commit a64c8610 [R]"
         ),
@@ -96,6 +101,8 @@ class Ext4Rules(Spec):
     * ``unwritten``: blocks are allocated as unwritten, and converted after the write (dioread_nolock, 5.6 and
       later).
     * ``large_folios``: a folio is as large as the write(2) that made it (6.16 and later).
+    * ``write_lock``: write(2) takes i_data_sem for reading ("shared") or, from 6.10 on, for writing
+      ("exclusive").
     * ``sync_data``: the data that fsync(2) or sync(2) writes carries REQ_SYNC (2.6.30 and later).
     """
 
@@ -107,6 +114,7 @@ class Ext4Rules(Spec):
     goals: Literal["one", "per_processor"]
     unwritten: Flag
     large_folios: Flag
+    write_lock: Literal["shared", "exclusive"]
     sync_data: Flag
 
     def groups_in_line(self, rotates: bool) -> int:

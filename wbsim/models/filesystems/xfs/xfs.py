@@ -75,7 +75,7 @@ def xfs(
     return DelallocFilesystem(
         sb=sb, metadata=metadata, large_folios=rules.large_folios, sync_data=rules.sync_data,
         completions=completions,
-        locks=InodeLocks(parts, "ILOCK"),
+        locks=InodeLocks(parts, "ILOCK", reads=False, each_hole=not rules.whole_calls),
         placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
     )  # fmt: skip

@@ -1,0 +1,233 @@
+"""A stream of write(2)s: which calls are one event, where an event ends, and what a call costs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from wbsim.models.syscalls.stream import Calls, Stream
+from wbsim.models.workloads.file_writers import sequential
+from wbsim.sim.engine import Environment, Steps
+
+
+class Stage:
+    """A process that writes to *files* files; a call takes 2 ns and 10 ns for each page.
+
+    The factor of a unit is its number, from 1 on.  ``log`` has each event: its begin, its end, the file, the
+    pages, and whether the calls were joined.
+    """
+
+    def __init__(self, calls: Calls, *, files: int = 1, most: int = 1_000, length: int = 600) -> None:
+        self.env = Environment()
+        self.log: list[tuple[int, int, int, list[int], bool]] = []
+        self.locked, self.left = -1, 1_000
+        self.drawn, self.factor, self.call_ns, self.asked = 0, 1.0, 2, 0
+        self.clean = True  # whether the inodes have no dirty pages
+        self.waiters = False
+        self.task = SimpleNamespace(scheduler=self, owed_ns=0)
+        self.thread = SimpleNamespace(task=self.task)
+        sb = SimpleNamespace(filesystem=self)
+        self.inodes: list[Any] = [
+            SimpleNamespace(number=number, dirty_pages=0, wb=None, sb=sb, stops_at=-1)
+            for number in range(files)
+        ]
+        process: Any = self
+        self.stream = Stream(
+            self.env, process, self.inodes, [sequential() for _ in range(files)], calls, length, most
+        )
+        self.began_ns = 0
+        self.joined: list[tuple[int, list[int]]] = []
+
+    @property
+    def contended(self) -> bool:
+        """Return whether another task waits for the processor."""
+        return self.waiters
+
+    def write_ns(self, pages: int, sb: Any) -> int:
+        """Return the time of a call."""
+        return 2 + 10 * pages
+
+    def vary(self) -> float:
+        """Draw the next factor."""
+        self.drawn += 1
+        self.factor = float(self.drawn)
+        return self.factor
+
+    def room(self, wb: Any) -> int:
+        """Return the pages that may be dirtied."""
+        return self.left
+
+    def due(self, wb: Any) -> bool:
+        """Return whether the throttle is due."""
+        return self.left <= 0
+
+    def balance(self, wb: Any) -> Steps:
+        """Stand for the throttle, which takes 500 ns."""
+        self.asked += 1
+        self.left = 1_000
+        yield 500
+
+    def returns(self) -> None:
+        """Return at once to the program."""
+
+    def runs(self, user_ns: int, system_ns: int, write_ns: int) -> Steps:
+        """Take the time of one or more calls."""
+        self.began_ns = self.env.now
+        yield user_ns + system_ns + write_ns
+        for number, pages in self.joined:
+            self.log.append((self.began_ns, self.env.now, number, pages, True))
+        self.joined.clear()
+
+    def writes_at_once(self, inode: Any, pages: Any) -> int:
+        """Return the pages up to the one for which work is due; none if the lock is taken."""
+        if self.locked == inode.number:
+            return 0
+        return [*pages.tolist(), inode.stops_at].index(inode.stops_at)
+
+    def write_lock(self, thread: Any, inode: Any, pages: Any, calls: int) -> None:
+        """Take the free lock."""
+
+    def write(self, inode: Any, pages: Any, call_pages: int) -> tuple[int, int]:
+        """Stand for the filesystem: dirty *pages* of joined calls."""
+        assert self.writes_at_once(inode, pages) == len(pages)
+        self.joined.append((inode.number, pages.tolist()))
+        return len(pages), len(pages)
+
+    def account(self, wb: Any, pages: int) -> None:
+        """Count pages that become dirty."""
+        self.left -= pages
+
+    def mark_dirty(self, inode: Any, pages: int, then_ns: int) -> int:
+        """Put the pages on the account of the inode."""
+        inode.dirty_pages += pages
+        return then_ns
+
+    def put(self, inode: Any, pages: Any, call_pages: int, calls: int) -> int:
+        """Stand for the end of one call: its pages are dirty."""
+        self.account(None, len(pages))
+        self.mark_dirty(inode, len(pages), 0)
+        if inode.stops_at in pages.tolist():
+            inode.stops_at = -1
+        self.log.append((self.began_ns, self.env.now, inode.number, pages.tolist(), False))
+        return 0
+
+    def run(self, pages: int) -> list[tuple[int, int, int, list[int], bool]]:
+        """Write *pages* pages, and return the events."""
+
+        def body() -> Steps:
+            while (done := self.stream.done) < pages:
+                yield from self.stream.write(pages - done)
+
+        self.env.start(self.env.task("writer"), body())
+        self.env.run()
+        assert self.stream.done == pages
+        return self.log
+
+
+def test_calls_are_joined_up_to_the_next_event() -> None:
+    """A call takes 12 ns, and another task has an event at 100 ns: it sees seven calls that are over.
+
+    The eighth is an event alone, from 96 to 108.
+    """
+    stage = Stage(Calls())
+    stage.env.call_at(100, 0, lambda: None)
+    assert [(begin, end, len(pages), joined) for begin, end, _, pages, joined in stage.run(20)] == [
+        (0, 12, 1, False), (12, 96, 7, True), (96, 108, 1, False), (108, 240, 11, True),
+    ]  # fmt: skip
+
+
+def test_joined_calls_end_before_the_next_event() -> None:
+    """The fourth call would end at 48 ns, the instant of an event; the order of the two would be lost."""
+    stage = Stage(Calls())
+    stage.env.call_at(48, 0, lambda: None)
+    assert [end for _, end, *_ in stage.run(10)][:3] == [12, 36, 48]
+
+
+def test_calls_that_might_wait_are_separate_events() -> None:
+    """The lock is taken, or another task waits for the processor."""
+    for name, value in (("locked", 0), ("waiters", True)):
+        stage = Stage(Calls())
+        setattr(stage, name, value)
+        assert [(end, joined) for _, end, _, _, joined in stage.run(6)] == [
+            (12 * call, False) for call in range(1, 7)
+        ]
+
+
+def test_calls_to_several_files_are_joined_in_turn() -> None:
+    """Three files: the first call to each is an event, and the next seven calls are one event.
+
+    The second file gets the eleventh call, because it is its turn.
+    """
+    stage = Stage(Calls(), files=3)
+    stage.env.call_at(125, 0, lambda: None)
+    assert [(end, number, pages, joined) for _, end, number, pages, joined in stage.run(11)] == [
+        (12, 0, [0], False), (24, 1, [0], False), (36, 2, [0], False),
+        (120, 0, [1, 2, 3], True), (120, 1, [1, 2], True), (120, 2, [1, 2], True), (132, 1, [3], False),
+    ]  # fmt: skip
+
+
+def test_joined_calls_end_in_front_of_a_file_that_waits() -> None:
+    """The second of three files is locked, has work in front of page 2, or belongs to another context."""
+    stage = Stage(Calls(), files=3)
+    stage.run(3)
+    stage.locked = 1
+    assert [(number, pages) for _, _, number, pages, _ in stage.run(6)[3:]] == [(0, [1]), (1, [1]), (2, [1])]
+    stage = Stage(Calls(), files=3)
+    stage.inodes[1].stops_at = 2
+    assert [(number, pages, joined) for _, _, number, pages, joined in stage.run(10)[3:]] == [
+        (0, [1, 2], True), (1, [1], True), (2, [1], True), (1, [2], False), (2, [2], True), (0, [3], True),
+    ]  # fmt: skip
+    stage = Stage(Calls(), files=3)
+    stage.inodes[1].wb = "another"
+    assert [number for _, _, number, _, _ in stage.run(9)] == [0, 1, 2, 0, 1, 2, 0, 1, 2]
+    assert [end for _, end, *_ in stage.log] == [12, 24, 36, 48, 60, 84, 84, 96, 108]
+
+
+def test_factor_belongs_to_256_pages_from_the_first_call_on() -> None:
+    """The first 256 pages take 12 ns each, the next 256 take 24, and the last 88 take 36."""
+    for most in (1, 7, 1_000):
+        stage = Stage(Calls(), most=most)
+        events = stage.run(600)
+        assert events[-1][1] == 256 * 12 + 256 * 24 + 88 * 36
+        assert stage.drawn == 3
+        assert max(len(pages) for _, _, _, pages, _ in events) == min(most, 256)
+
+
+def test_an_event_ends_where_the_throttle_is_due() -> None:
+    """Ten pages may be dirty: the first call, nine that are joined, and the throttle for 500 ns."""
+    stage = Stage(Calls())
+    stage.left = 10
+    assert [(begin, end, len(pages)) for begin, end, _, pages, _ in stage.run(12)] == [
+        (0, 12, 1), (12, 120, 9), (620, 644, 2),
+    ]  # fmt: skip
+    assert stage.asked == 1
+
+
+def test_calls_of_several_pages_are_joined_as_a_whole() -> None:
+    """A call of four pages takes 42 ns.  Room for 14 pages ends a call after its second page."""
+    stage = Stage(Calls(4))
+    stage.left = 14
+    assert [(end, pages) for _, end, _, pages, _ in stage.run(20)] == [
+        (42, [0, 1, 2, 3]), (126, list(range(4, 12))), (147, [12, 13]), (668, [14, 15]),
+        (710, [16, 17, 18, 19]),
+    ]  # fmt: skip
+
+
+def test_joined_calls_end_in_front_of_work_of_the_filesystem() -> None:
+    """The filesystem has work in front of page 5, so its call is an event, which does the work itself."""
+    stage = Stage(Calls())
+    stage.inodes[0].stops_at = 5
+    assert [(end, pages, joined) for _, end, _, pages, joined in stage.run(8)] == [
+        (12, [0], False), (60, [1, 2, 3, 4], True), (72, [5], False), (96, [6, 7], True),
+    ]  # fmt: skip
+
+
+def test_time_that_a_task_owes_shortens_an_event() -> None:
+    """The task owes 30 ns to its processor, so its calls end 30 ns later: four fit in front of 100 ns."""
+    stage = Stage(Calls())
+    stage.task.owed_ns = 30
+    stage.env.call_at(100, 0, lambda: None)
+    assert [len(pages) for _, _, _, pages, _ in stage.run(20)][:2] == [1, 4]
+    assert np.concatenate([pages for _, _, _, pages, _ in stage.log]).tolist() == list(range(20))
