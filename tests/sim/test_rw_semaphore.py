@@ -254,3 +254,25 @@ def test_reader_waits_behind_a_writer_while_readers_own_the_lock() -> None:
     play = Play([Use(0, True, 100, 0), Use(10, False, 10, 0), Use(20, True, 10, 0)], rules)
     assert play.had == [(0, "0"), (150, "1"), (210, "2")]
     assert play.lock.read_stat.contentions == 1
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_free_lock_may_be_passed_through(reads: bool) -> None:
+    """The lock is passed through three times; not while a task owns it, and not while one waits for it."""
+    env = Environment()
+    lock = RwSemaphore(env, "mnt/ILOCK", MODERN, WAKE_NS, LINE_NS)
+    owner, waiter = env.task("owner"), env.task("waiter")
+    assert lock.pass_through(3, reads)
+    assert ((lock.read_stat if reads else lock.stat).acquisitions, lock.free) == (3, True)
+    assert (lock.stat if reads else lock.read_stat).acquisitions == 0
+    assert lock.try_read()
+    assert not lock.pass_through(1, reads)
+    lock.up_read()
+    assert lock.try_write(owner)
+    assert not lock.pass_through(1, reads)
+    env.start(waiter, lock.down_write(waiter))
+    env.call_at(10, 0, lock.up_write)
+    env.call_at(11, 0, lambda: seen.append(lock.pass_through(1, reads)))
+    seen: list[bool] = []
+    env.run()
+    assert seen == [False], "the waiter wakes up at 60"

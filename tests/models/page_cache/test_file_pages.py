@@ -21,6 +21,7 @@ from wbsim.models.page_cache.pages import (
     take_run,
     unplaced_around,
     use_held,
+    without_gap,
 )
 
 
@@ -32,6 +33,15 @@ def test_next_dirty_searches_up_to_the_end_of_the_file() -> None:
     pages = file(".rmHdDh").pages
     assert [next_dirty(pages, page) for page in range(7)] == [4, 4, 4, 4, 4, 5, 6]
     assert next_dirty(file("...d", size=3).pages, 0) == -1
+
+
+@pytest.mark.parametrize(
+    ("pages", "count"),
+    [([0, 2, 1], 3), ([3, 4, 5], 3), ([2, 4, 3], 1), ([3, 5, 4], 1), ([4], 0), ([3, 3, 4, 0], 4), ([], 0)],
+)
+def test_writes_without_a_gap_are_inside_or_at_the_end(pages: list[int], count: int) -> None:
+    """The file has three pages, and each write at its end makes it longer."""
+    assert without_gap(file("d.m....", size=3).pages, np.array(pages, np.int64)) == count
 
 
 def test_delayed_extent_has_adjacent_delayed_or_reserved_pages() -> None:
