@@ -129,3 +129,27 @@ def test_a_closed_file_cannot_be_opened_again() -> None:
     toys.start(toy)
     with pytest.raises(ValueError, match="/m/file was closed; that a program opens it again is not modelled"):
         toys.run()
+
+
+@pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
+def test_log_follows_the_data_of_fsync(filesystem: str) -> None:
+    """No block of the log leaves before the data of a small file, which is one run, is on disk."""
+    toys, events = Toys(filesystem), list[str]()
+    signals = toys.machine.queues["d"].signals
+
+    def note(name: str, *, bio: Any = None, request: Any = None, **_: Any) -> None:
+        of = bio or request.bios[0]
+        events.append(("log" if of.meta else "data") + (" queued" if bio else " on disk"))
+
+    signals.block_bio_queue.observers.append(note)
+    signals.block_rq_complete.observers.append(note)
+
+    def toy(process: Process) -> Steps:
+        inode: Any = yield from process.open("/m/a/file")
+        process.works(1_000, 500)
+        yield process.write(inode, 4)
+        yield from process.fsync(inode)
+
+    toys.start(toy)
+    toys.run()
+    assert events[:3] == ["data queued", "data on disk", "log queued"]
