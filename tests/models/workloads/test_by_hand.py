@@ -266,6 +266,16 @@ def test_write_continues_after_the_end_of_the_file_is_zeroed() -> None:
     assert [entry[2] for entry in events if "dirty" in entry] == [1, 2, 1, 1]
 
 
+def test_call_continues_behind_the_zeroed_end() -> None:
+    """A call of four pages stops in front of page 2, and does not write its first two pages again."""
+    stage = Stage(stops_at=2)
+    FileWriters(jobs=[Job("/d", [sequential()], 4, Calls(4))], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    assert [entry[1:] for entry in stage.log if entry[1] in ("write", "zero_end")] == [
+        ("write", [0, 1, 2, 3], 4), ("zero_end",), ("write", [2, 3], 4),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("given", "room", "locks"),
     [
