@@ -31,8 +31,8 @@ programs.s = { command = "sync", start = "20 s" }
 class Toys:
     """A machine that runs toy programs until the last one ends."""
 
-    def __init__(self, filesystem: str = "xfs") -> None:
-        text = TEXT.replace("FILESYSTEM", filesystem)
+    def __init__(self, filesystem: str = "xfs", disk: str = "loop") -> None:
+        text = TEXT.replace("FILESYSTEM", filesystem).replace('d.like = "loop"', f'd.like = "{disk}"')
         self.machine: Machine = build(parse(text, "x.toml").cases[0].scenario, 1)
         only(self.machine.programs).on_end = lambda: None
         self.left = 0
@@ -134,7 +134,7 @@ def test_a_closed_file_cannot_be_opened_again() -> None:
 @pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
 def test_log_follows_the_data_of_fsync(filesystem: str) -> None:
     """No block of the log leaves before the data of a small file, which is one run, is on disk."""
-    toys, events = Toys(filesystem), list[str]()
+    toys, events = Toys(filesystem, disk="sata-disk"), list[str]()
     signals = toys.machine.queues["d"].signals
 
     def note(name: str, *, bio: Any = None, request: Any = None, **_: Any) -> None:
