@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wbsim.models.catalogue.kernels import KERNELS
-from wbsim.models.scheduler.cpu import Processors, cond_resched, sleep
+from wbsim.models.scheduler.cpu import Processors, cond_resched, sleep, work
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules
 from wbsim.sim.engine import PARK, URGENT, Environment, Steps, Task
 from wbsim.sim.stock_simpy import StockEnvironment
@@ -874,3 +874,24 @@ def test_interrupt_of_a_processor_charges_the_task_that_runs_there() -> None:
     env.call_at(11 * MS, URGENT, lambda: of.interrupt(70, process.cpu))
     env.run()
     assert (kernel.interrupted_ns, process.interrupted_ns) == (500, 0)
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_work_takes_the_time_that_a_task_owes(scheduled: bool) -> None:
+    """A task that owes 30 ns to interrupts works for 130 ns in place of 100, once."""
+    env = Environment()
+    of, ends = processors(env, 1), list[int]()
+
+    def body(task: Task) -> Steps:
+        task.owed_ns = 30
+        for _ in range(2):
+            yield work(task, 100)
+            ends.append(env.now)
+
+    if scheduled:
+        start(env, of, body)
+    else:
+        task = env.task("alone")
+        env.start(task, body(task))
+    env.run()
+    assert ends == [130, 230]
