@@ -264,6 +264,7 @@ class _Builder:
             device=_device(parts, drive.device, name),
             processors=self._processors,
             wbt=self._kernel.wbt and drive.queue.wbt,
+            low_latency=self._kernel.cfq_low_latency,
         )
         return BackingDevice(name, queue, parts)
 

@@ -154,6 +154,8 @@ class KernelSpec(Spec):
       sleeps.
     * ``rwsem_hand_off``: a writer that has slept for this time gets the rwsem next (5.3 and later); 0: never.
     * ``requests``: the source of a request: the legacy path's request_list, or blk-mq's tags.
+    * ``cfq_low_latency``: CFQ sends few asynchronous requests after a delayed synchronous one (2.6.32 and
+      later); earlier, it never has more than 16 in the device.
     * ``wbt``: the kernel has writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
@@ -165,6 +167,7 @@ class KernelSpec(Spec):
     rwsem_hand_off: Ns
     sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
+    cfq_low_latency: Flag
     wbt: Flag
     inodes: InodeRules
     plug: PlugRules

@@ -419,6 +419,20 @@ def test_delayed_synchronous_request_limits_the_depth_of_cfq(took_ms: int, later
     assert len(issued(of, now_ns)) == (1 if most < 50 else 0)
 
 
+def test_cfq_without_low_latency_has_sixteen_in_the_device() -> None:
+    """A delayed synchronous request changes nothing; a request that is complete makes room for one."""
+    of = Elevator(ElevatorRules(scheduler="cfq", fifo_batch=16), BOUNDS, low_latency=False)
+    of.insert(Request(Bio(0, 8, sync=True)))
+    (request,) = issued(of, 0)
+    of.completed(request, 300 * MS)
+    for start in range(1_000, 2_000, 20):
+        of.insert(Request(Bio(start, 8), 300 * MS))
+    taken = issued(of, 300 * MS)
+    assert len(taken) == 16
+    of.completed(taken[5], 300 * MS)
+    assert len(issued(of, 300 * MS)) == 1
+
+
 def test_cfq_keeps_synchronous_and_asynchronous_requests_apart() -> None:
     """cfq_allow_merge: neither a bio nor a request joins one of the other kind; noop joins them."""
     for scheduler, apart in (("cfq", True), ("deadline", False)):

@@ -119,6 +119,7 @@ CHANGES: Final = tuple(
         ("throttling.hz", "6.18", 1000, 250),
         ("requests", "4.3", "request_list", "tags"),
         ("wbt", "4.10", False, True),
+        ("cfq_low_latency", "2.6.32", False, True),
         # XFS
         ("filesystems.xfs.nr_to_write_counts", "2.6.32", "pages", "calls_x4"),
         ("filesystems.xfs.nr_to_write_counts", "2.6.35", "calls_x4", "pages"),

@@ -13,7 +13,6 @@ Left out of CFQ:
 
 * a queue for each task; here all synchronous requests are in one queue, in order of arrival
 * idling, and priorities
-* the releases before low_latency (2.6.32), whose asynchronous requests had another limit; here all have it
 * the end of an asynchronous slice before its first request; here each slice has one, so none starves
 """
 
@@ -34,6 +33,8 @@ ASYNC_SLICE_NS: Final = 40 * MS
 ASYNC_REQUESTS: Final = 16
 """CFQ: the most asynchronous requests of a slice while synchronous ones wait (cfq_prio_to_maxrq)."""
 ASYNC_EXPIRE_NS: Final = 250 * MS
+ASYNC_DEPTH: Final = 16
+"""CFQ to 2.6.31: the most asynchronous requests in the device (4 times cfq_quantum)."""
 DELAYED_NS: Final = 125 * MS
 """CFQ: the time from which on a synchronous request counts as delayed (cfq_fifo_expire)."""
 
@@ -164,12 +165,15 @@ class Cfq(Dispatch):
     one request.  Asynchronous requests leave by sector.  If the oldest has expired, their slice begins with
     it; a new slice begins at the end of each, even if no synchronous request waits.
 
-    No asynchronous request leaves while the device has a synchronous one.  After a synchronous request that
-    took 125 ms or more, the device may have one asynchronous request, and one more after each 100 ms
-    (cfq_may_dispatch).
+    No asynchronous request leaves while the device has a synchronous one (cfq_may_dispatch).
+
+    With *low_latency* (2.6.32 and later), a synchronous request that took 125 ms or more is followed by one
+    asynchronous request at a time.  One more is allowed after each 100 ms.  Without *low_latency*, the device
+    may have `ASYNC_DEPTH` of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, low_latency: bool) -> None:
+        self._low_latency = low_latency
         self._sync, self._async = Lane(0), Lane(ASYNC_EXPIRE_NS)
         self.lanes = self._sync, self._async
         self._serves_sync = False
@@ -213,6 +217,8 @@ class Cfq(Dispatch):
         """cfq_may_dispatch for an asynchronous request."""
         if self._in_device[True]:
             return False
+        if not self._low_latency:
+            return len(self._in_device[False]) < ASYNC_DEPTH
         if self._delayed_ns is None:
             return True
         depth = (now_ns - self._delayed_ns) // SYNC_SLICE_NS

@@ -29,17 +29,18 @@ class Elevator:
     A bio is first tried against the request that merged last.  Unless nomerges is 1, the hash of ends is
     tried next and, with a scheduler that ``sorts``, the hash of starts.  With such a scheduler a request that
     has grown is joined with a neighbour that it touches.  *put* is called with each request that another
-    request has taken in (blk_put_request).
+    request has taken in (blk_put_request).  *low_latency*: see `Cfq`.
     """
 
     def __init__(
-        self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None
-    ) -> None:
+        self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None,
+        low_latency: bool = True,
+    ) -> None:  # fmt: skip
         self._put = put
         self.sorts = rules.sorts
         self._order: Dispatch | None = None
         if rules.sorts:
-            self._order = Cfq() if rules.scheduler == "cfq" else Deadline(rules.fifo_batch)
+            self._order = Cfq(low_latency) if rules.scheduler == "cfq" else Deadline(rules.fifo_batch)
         self._sync_apart = rules.scheduler == "cfq"
         self._only_cheap = bounds.only_cheap
         self._bounds = bounds

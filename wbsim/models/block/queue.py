@@ -68,6 +68,7 @@ class Queue:
         device: BlockDevice,
         processors: Processors,
         wbt: bool = False,
+        low_latency: bool = True,
     ) -> None:
         self._env = env = parts.env
         self._device = device
@@ -90,7 +91,7 @@ class Queue:
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
         self.bounds = bounds_of(spec.limits, rules)
-        self.elevator = Elevator(spec.elevator, self.bounds, self._put)
+        self.elevator = Elevator(spec.elevator, self.bounds, self._put, low_latency)
         self.limits = spec.limits
         # Copies: a spec's own attributes are slow to read.
         self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES

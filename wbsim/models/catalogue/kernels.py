@@ -228,6 +228,9 @@ def _kernel(name: str, plug_scope: str, source: str) -> Inputs:
         **_rwsem(release),
         "sched": sched,
         "requests": specified("tags" if release >= (4, 3, 0) else "request_list", "mechanisms.md 1.6, 1.3"),
+        "cfq_low_latency": specified(
+            release >= (2, 6, 32), "block/cfq-iosched.c: cfq_latency, from 2.6.32 on [R]; [V 2.6.30, 2.6.34]"
+        ),
         "wbt": specified(
             release >= (4, 10, 0), "block/blk-wbt.c from 4.10 on [R]; on 6.18: docs/measurements.md I"
         ),
