@@ -46,9 +46,33 @@ def test_arrays_of_another_type_choose_other_code() -> None:
     narrow, wide = np.arange(4, dtype=np.int32), np.arange(4, dtype=np.int64) << 40
     for numbers in (narrow, wide, narrow, wide):
         assert sum_of_doubled(numbers) == 2 * int(numbers.sum())
-    with pytest.raises(Exception, match="str"):
-        sum_of_doubled("text")  # type: ignore[arg-type]
-    assert sum_of_doubled(narrow) == 12
+    for _ in range(2):
+        with pytest.raises(Exception, match="str"):
+            sum_of_doubled("text")  # type: ignore[arg-type]
+        assert sum_of_doubled(narrow) == 12
+        assert sum_of_doubled(wide) == 12 << 40
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")  # type: ignore[attr-defined]
+def test_each_type_of_arrays_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of a large disk have both widths of block numbers, and calls take turns between them."""
+
+    @compiled
+    def first_of(numbers: np.ndarray) -> int:  # type: ignore[type-arg]
+        return int(numbers[0])
+
+    looks: list[object] = []
+    choose = module.Compiled._choose
+
+    def look(self: module.Compiled, *arguments: object) -> object:
+        looks.append(arguments)
+        return choose(self, *arguments)
+
+    arrays = [np.full(2, 7, kind) for kind in (np.int32, np.int64, np.uint8)]
+    monkeypatch.setattr(module.Compiled, "_choose", look)
+    function = module.Compiled(first_of.dispatcher)  # type: ignore[attr-defined]
+    assert [function(arrays[turn % 3]) for turn in range(12)] == [7] * 12
+    assert len(looks) == 3
 
 
 def test_kept_code_moves_when_a_file_with_compiled_functions_changes(

@@ -83,24 +83,43 @@ class Compiled:
     """A compiled function without defaults, whose arguments have the same types in most calls from Python.
 
     Numba's *dispatcher* looks at the types of all arguments, and takes 2.3 us for a tuple of arrays.  So only
-    the first call asks it, and each call whose arrays have other types; a later one takes 0.5 us.  A float in
-    place of an integer is not noticed, and is cut.  Other compiled functions call and inline this object as
-    they would the dispatcher (``_numba_type_``).
+    the first call with arrays of other types asks it; a later one takes 0.5 us.  A float in place of an
+    integer is not noticed, and is cut.  Other compiled functions call and inline this object as they would
+    the dispatcher (``_numba_type_``).
     """
 
-    __slots__ = ("_call", "_numba_type_", "dispatcher")
+    __slots__ = ("_call", "_numba_type_", "_others", "dispatcher")
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
         self._numba_type_ = dispatcher._numba_type_
-        self._call: Callable[..., Any] = self._choose
+        self._call: Callable[..., Any] | None = None
+        self._others: list[Callable[..., Any]] = []
+        """The code for arrays of other types, the latest first."""
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
+        if self._call is None:
+            return self._choose(*arguments)
         try:
             return self._call(*arguments)
         except TypeError:  # raised before the function begins
-            return self._choose(*arguments)
+            return self._call_other(self._call, *arguments)
+
+    def _call_other(self, last: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the code for arrays of other types than those of *last*; later calls try it first."""
+        for call in self._others:
+            try:
+                result = call(*arguments)
+            except TypeError:
+                continue
+            self._others.remove(call)
+            self._others.insert(0, last)
+            self._call = call
+            return result
+        result = self._choose(*arguments)
+        self._others.insert(0, last)
+        return result
 
     def _choose(self, *arguments: Any) -> Any:
         """Call the function by its dispatcher, and choose the compiled code for such arguments."""
