@@ -22,7 +22,7 @@ def family(count: int) -> tuple[Environment, Family]:
 
     parts: Any = SimpleNamespace(env=env, thread=thread, process=thread, variation=lambda name: None)
     throttle: Any = SimpleNamespace(dirtier=PausedDirtier, poll_pages=lambda wb, dirtier: 4)
-    unused: Any = None
+    unused: Any = SimpleNamespace()
     costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
     return env, Family(parts, SystemCalls(env, unused, costs, throttle, unused), count)
 
