@@ -272,7 +272,7 @@ def test_free_lock_may_be_passed_through(reads: bool) -> None:
     assert not lock.pass_through(1, reads)
     env.start(waiter, lock.down_write(waiter))
     env.call_at(10, 0, lock.up_write)
-    env.call_at(11, 0, lambda: seen.append(lock.pass_through(1, reads)))
-    seen: list[bool] = []
+    env.call_at(11, 0, lambda: seen.append((lock.free, lock.idle, lock.pass_through(1, reads))))
+    seen: list[tuple[bool, bool, bool]] = []
     env.run()
-    assert seen == [False], "the waiter wakes up at 60"
+    assert seen == [(True, False, False)], "the waiter wakes up at 60"

@@ -525,9 +525,14 @@ class RwSemaphore:
         self._nonspinnable = False
         self._give_up()
 
+    @property
+    def idle(self) -> bool:
+        """True if no task owns the lock or waits for it."""
+        return self._writer is None and not (self._readers or self._sleeping or self._handing_off)
+
     def pass_through(self, times: int, reads: bool = False) -> bool:
-        """Take the lock *times* times for no time, if no task owns it or waits for it."""
-        if self._writer is not None or self._readers or self._sleeping or self._handing_off:
+        """Take the lock *times* times for no time if it is `idle`; return whether it is."""
+        if not self.idle:
             return False
         stat = self.read_stat if reads else self.stat
         stat.acquisitions += times

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness import BlockLayer
+from tests.harness import BlockLayer, loop_config, only
+from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
+from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED
-from wbsim.sim.engine import Steps
+from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules
 
 
 class Stage:
@@ -95,3 +98,25 @@ def test_lock_is_taken_once_or_for_each_hole(
         lock = stage.file.lock
         other = 0 if reads else 1  # the flusher
         assert (lock.read_stat if reads else lock.stat).acquisitions == takes + other
+
+
+@pytest.mark.source
+def test_no_calls_are_joined_while_a_task_waits() -> None:
+    """At 11 ns the lock is free, because the task that waits for it wakes up only at 60 ns."""
+    (case,) = parse(loop_config("dd if=/dev/zero of=/f bs=4k count=8", dirty_mib=8), "x.toml").cases
+    machine = build(case.scenario, 1)
+    machine.run()
+    filesystem: Any = only(machine.mounts).filesystem
+    file, pages = filesystem.layouts()[0], np.array([3, 4, 8])
+    assert filesystem.writes_at_once(file.inode, pages) == 3
+    assert filesystem.writes_at_once(file.inode, np.array([3, 9, 4])) == 1
+    env, seen = Environment(), list[int]()
+    rules = RwSemaphoreRules(steals=True, spins=False, reader_spin_ns=0, hand_off_ns=1)
+    file.lock = lock = RwSemaphore(env, "ILOCK", rules, 50, 0)
+    waiter = env.task("flusher")
+    assert lock.try_write(env.task("worker"))
+    env.start(waiter, lock.down_write(waiter))
+    env.call_at(10, 0, lock.up_write)
+    env.call_at(11, 0, lambda: seen.append(filesystem.writes_at_once(file.inode, pages)))
+    env.run()
+    assert seen == [0]

@@ -107,7 +107,7 @@ class DelallocFilesystem(Filesystem, Runs):
     def writes_at_once(self, inode: FileInode, indices: NDArray[np.int64]) -> int:
         """See `Filesystem.writes_at_once`; only a gap behind the end of a file is work for `zero_end`."""
         file = inode.file
-        if not isinstance(file, PagedFile) or not file.lock.free:
+        if not isinstance(file, PagedFile) or not file.lock.idle:
             return 0
         return int(without_gap(file.pages, indices))
 
