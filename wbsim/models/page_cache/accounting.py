@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from mypy_extensions import i64
+
 from wbsim.models.interfaces import Wb
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.sim.units import PAGE_BYTES
@@ -85,8 +87,8 @@ class PageCache:
     )
 
     def __init__(self, memory: MemorySpec, limits: DirtyLimits) -> None:
-        self._memory_bytes = memory.memory - memory.kernel_reserve
-        self._slab_bytes = memory.inode_slab_bytes
+        self._memory_bytes: i64 = memory.memory - memory.kernel_reserve
+        self._slab_bytes: i64 = memory.inode_slab_bytes
         self.take(0)
         self.total_pages = self._memory_bytes // PAGE_BYTES
         """The pages of memory that the kernel does not keep for itself (vm_total_pages)."""
@@ -98,7 +100,8 @@ class PageCache:
         self._fixed: Thresholds | None = None
         if self._limit is not None and self._background is not None:
             self._fixed = _below(self._background, self._limit)
-        self.cached_inodes = self.paged_inodes = 0
+        self.cached_inodes: i64 = 0
+        self.paged_inodes: i64 = 0
         self.on_full: Callable[[], None] = _nobody
         """Called when inodes are added and memory is full."""
         self.wbs: list[Wb] = []
@@ -156,12 +159,12 @@ class PageCache:
     @property
     def room(self) -> int:
         """The number of inodes that fit into memory, if the share of inodes with a page stays as it is."""
-        used_bytes = self._used_bytes()
+        used_bytes = int(self._used_bytes())
         if not used_bytes:
             return self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
-        return self._memory_bytes * self.cached_inodes // used_bytes
+        return int(self._memory_bytes) * int(self.cached_inodes) // used_bytes  # more than 64 bits
 
-    def _used_bytes(self) -> int:
+    def _used_bytes(self) -> i64:
         return self.cached_inodes * self._slab_bytes + self.paged_inodes * PAGE_BYTES
 
     def add_inodes(self, inodes: int) -> None:

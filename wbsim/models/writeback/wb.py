@@ -171,7 +171,9 @@ class WritebackContext(Wb):
         listed, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
         require(len({id(inode) for inode in listed}) == len(listed), f"{name}: an inode is listed twice")
         for inode in listed:
-            require(inode.wb == self, f"{name}: lists an inode of {inode.wb.name}")
+            if inode.wb is self and inode.dirty_pages > 0 and inode.i_sync is None:
+                continue
+            require(inode.wb is self, f"{name}: lists an inode of {inode.wb.name}")
             require(inode.dirty_pages > 0, f"{name}: lists a clean inode")
             require(inode.i_sync is None, f"{name}: lists an inode that is being written back")
         pages = sum(inode.dirty_pages for inode in listed)
