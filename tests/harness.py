@@ -26,6 +26,7 @@ from wbsim.models.parts import LockTimes, Parts, Supply
 from wbsim.models.scenario import Scenario
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
+from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import Process
 from wbsim.models.time_accounting import Spent
 from wbsim.models.tracepoints import Signals
@@ -302,7 +303,7 @@ def process(
     unused: Any = None
     return Process(
         env=env, thread=thread, mount_of=unused, costs=costs, throttle=throttle, syncs=syncs,
-        factors=Draws(lambda count: np.full(count, factor)),
+        factors=Draws(lambda count: np.full(count, factor)), latencies=Latencies(),
     )  # fmt: skip
 
 

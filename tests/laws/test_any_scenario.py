@@ -17,6 +17,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.models.machine import LIGHT, STOCK, Machine, Primitives, build
 from wbsim.models.scenario import Scenario
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.syscalls.latency import Latencies
 from wbsim.sim import COMPILED
 from wbsim.sim.units import MS, US
 
@@ -51,12 +52,21 @@ def ran(
     return machine
 
 
+def latencies_of(latencies: Latencies) -> dict[str, object]:
+    """Return the latencies of each kind of call."""
+    return {
+        name: (of.count, of.total_ns, of.min_ns, of.max_ns, of.bins(), of.slowest())
+        for name, of in latencies.by_call().items()
+    }
+
+
 def came_to(machine: Machine) -> dict[str, Any]:
     """Return the figures of a run that are compared."""
     return {
         "now": machine.env.now, "dirtied": machine.cache.dirtied,
         "disks": {name: asdict(queue.stat) for name, queue in machine.queues.items()},
         "programs": {name: (of.system_ns, of.user_ns) for name, of in machine.programs.items()},
+        "latencies": {name: latencies_of(of.latencies) for name, of in machine.programs.items()},
         "threads": [(thread.task.ran_ns, thread.spent.by_path()) for thread in machine.threads],
         "extents": {name: sb.filesystem.extents_per_file() for name, sb in machine.mounts.items()},
     }  # fmt: skip

@@ -29,6 +29,7 @@ from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario, same_directory
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.syscalls.sync import Syncs
 from wbsim.models.time_accounting import OTHER, life_of
@@ -118,7 +119,7 @@ class Machine:
 
     def process(self, name: str) -> Process:
         """Return a process of the caller's own; its calls take their mean times."""
-        return self.calls.process(self.thread(name), Draws(np.ones))
+        return self.calls.process(self.thread(name), Draws(np.ones), Latencies())
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
         """Run sync(2) in a new thread, and call *on_end* at its end."""

@@ -133,13 +133,17 @@ class Task(Entry):
     * ``ready_ns``: it was ready, but had no processor.
     * ``idle_ns``: it had nothing to do.
     * ``slept_ns``: all other sleep, by the cause in ``waits_for``.
+
+    ``waited_ns``: all waits since the begin of a system call, for locks, for a processor or asleep.  The
+    longest of them took ``longest_wait_ns``, and had the cause ``longest_wait``.
     """
 
     __slots__ = (
-        "awaits", "bound", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns", "name",
-        "on_exit", "on_sleep", "owed_ns", "put_off_ns", "ran_ns", "ready_ns", "running", "scheduler", "seat",
-        "seated", "since_ns", "slept_ns", "spin_ns", "spins_since_ns", "spun_ns", "steps", "then_ns",
-        "virtual_ns", "waits_for", "wakeup", "waking_ns", "weight",
+        "awaits", "bound", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns",
+        "longest_wait", "longest_wait_ns", "name", "on_exit", "on_sleep", "owed_ns", "put_off_ns",
+        "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
+        "spins_since_ns", "spun_ns", "steps", "then_ns", "virtual_ns", "waited_ns", "waits_for", "wakeup",
+        "waking_ns", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -166,6 +170,9 @@ class Task(Entry):
         self.ready_ns = self.put_off_ns = self.waking_ns = self.lag_ns = 0
         self.idle_ns = 0
         self.slept_ns: dict[str, int] = {}
+        self.waited_ns: i64 = 0
+        self.longest_wait_ns: i64 = 0
+        self.longest_wait = ""
         self.waits_for = ABSENT
         self.awaits = False  # True: the task is resumed when it gets a processor
         self.seated = False

@@ -16,7 +16,7 @@ import simpy
 from wbsim.sim.engine import ABSENT, MOST_AT_ONCE, PARK, SPIN, URGENT, GiveUp, Park, Standstill, Steps, Task
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.simpy_bridge import Beside
-from wbsim.sim.sync import HandOff, LockStat, spins
+from wbsim.sim.sync import HandOff, LockStat, spins, waiting_for
 
 
 class StockEnvironment:
@@ -163,6 +163,7 @@ class StockSpinLock:
         self._hand_off_ns = 0
         self._cpu = -1
         self._spinning: list[Task] = []
+        self._waited = waiting_for(name)
         self.name = name
         self.stat = LockStat()
 
@@ -191,7 +192,7 @@ class StockSpinLock:
                 self._got(task, True)
                 yield env.timeout(self._hand_off_ns, task.rank)
                 spun_ns = env.now - since_ns
-                spins(task, self.name, spun_ns)
+                spins(task, self.name, self._waited, spun_ns)
                 self.stat.waited(spun_ns)
                 self.stat.hand_off_ns += self._hand_off_ns
             yield env.timeout(hold_ns, self._urgent)

@@ -58,31 +58,32 @@ class LockStat:
     bounces for which a task waited.
     """
 
-    acquisitions: int = 0
-    contentions: int = 0
-    wait_ns: int = 0
-    wait_max_ns: int = 0
-    hold_ns: int = 0
-    hand_off_ns: int = 0
-    bounces: int = 0
-    con_bounces: int = 0
-    wait_min_ns: int = 0
-    hold_max_ns: int = 0
-    hold_min_ns: int = 0
+    acquisitions: i64 = 0
+    contentions: i64 = 0
+    wait_ns: i64 = 0
+    wait_max_ns: i64 = 0
+    hold_ns: i64 = 0
+    hand_off_ns: i64 = 0
+    bounces: i64 = 0
+    con_bounces: i64 = 0
+    wait_min_ns: i64 = 0
+    hold_max_ns: i64 = 0
+    hold_min_ns: i64 = 0
 
     @property
     def used_ns(self) -> int:
         """The time for which the lock was held or handed over (ns)."""
         return self.hold_ns + self.hand_off_ns
 
-    def waited(self, wait_ns: int) -> None:
+    def waited(self, wait_ns: i64) -> None:
         """Count the *wait_ns* of one contended acquisition."""
         if wait_ns < self.wait_min_ns or not self.wait_ns:
             self.wait_min_ns = wait_ns
         self.wait_ns += wait_ns
-        self.wait_max_ns = max(self.wait_max_ns, wait_ns)
+        if wait_ns > self.wait_max_ns:
+            self.wait_max_ns = wait_ns
 
-    def held(self, hold_ns: int) -> None:
+    def held(self, hold_ns: i64) -> None:
         """Count one acquisition that holds the lock for *hold_ns*."""
         if hold_ns > self.hold_max_ns:
             self.hold_max_ns = hold_ns
@@ -116,10 +117,13 @@ class LockClass:
         return self._stats()[1]
 
 
-def spins(task: Task, lock: str, spun_ns: int) -> None:
-    """Account that *task* has spun *spun_ns* for *lock*."""
+def spins(task: Task, lock: str, waited: str, spun_ns: int) -> None:
+    """Account that *task* has spun *spun_ns* for *lock*; *waited* is `waiting_for` this lock."""
     task.spin_ns += spun_ns
     task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
+    task.waited_ns += spun_ns
+    if spun_ns > task.longest_wait_ns:
+        task.longest_wait_ns, task.longest_wait = spun_ns, waited
 
 
 def waiting_for(lock: str) -> str:
@@ -140,8 +144,8 @@ class SpinLock:
     """
 
     __slots__ = (
-        "_cpu", "_env", "_free_at_ns", "_hand_off", "_on_release", "_spinning", "_urgent", "_waiters", "name",
-        "stat",
+        "_cpu", "_env", "_free_at_ns", "_hand_off", "_on_release", "_spinning", "_urgent", "_waited",
+        "_waiters", "name", "stat",
     )  # fmt: skip
 
     def __init__(self, env: Environment, name: str, hand_off: HandOff, urgent: int = URGENT) -> None:
@@ -154,6 +158,7 @@ class SpinLock:
         self._waiters: list[Task] = []
         self._spinning: list[int] = []  # the number of waiters by node
         self._on_release: Callable[[], None] = self._release  # a bound method that is made once
+        self._waited = waiting_for(name)
         self.name = name
         self.stat = LockStat()
 
@@ -197,7 +202,7 @@ class SpinLock:
         spinning[to] -= 1
         now: i64 = self._env.now
         spun_ns = now + hand_off_ns - task.spins_since_ns
-        spins(task, self.name, spun_ns)
+        spins(task, self.name, self._waited, spun_ns)
         self.stat.waited(spun_ns)
         self.stat.hand_off_ns += hand_off_ns
         if task.cpu != self._cpu:
@@ -308,7 +313,7 @@ class Mutex:
         spinning = list(self._spinning)
         self._spinning.clear()
         for task, since_ns in spinning:
-            spins(task, self.name, self._env.now - since_ns)
+            spins(task, self.name, self._waited, self._env.now - since_ns)
             self._sleeping.append((task, since_ns))
             task.waits_for = self._waited
             assert task.scheduler is not None, "a task that spins must have a scheduler"
@@ -332,7 +337,7 @@ class Mutex:
         waited_ns = self._env.now - since_ns
         if spun:
             waited_ns += self._hand_off_ns
-            spins(task, self.name, waited_ns)
+            spins(task, self.name, self._waited, waited_ns)
             self._env.resume(task, self._hand_off_ns)
         else:
             self._env.wake(task, self.wake_ns)
@@ -609,7 +614,7 @@ class RwSemaphore:
         """Let the spinning tasks sleep, in the order in which they came."""
         while self._spinning:
             waiter = self._spinning.popleft()
-            spins(waiter.task, self.name, self._env.now - waiter.since_ns)
+            spins(waiter.task, self.name, self.waited, self._env.now - waiter.since_ns)
             self._enqueue(waiter)
             assert waiter.task.scheduler is not None, "a task that spins must have a scheduler"
             waiter.task.scheduler.sleeps(waiter.task)
@@ -631,7 +636,7 @@ class RwSemaphore:
         if self._spinning and not self._handing_off:
             waiter = self._spinning.popleft()
             waited_ns = now + self._line_ns - waiter.since_ns
-            spins(waiter.task, self.name, waited_ns)
+            spins(waiter.task, self.name, self.waited, waited_ns)
             self.stat.waited(waited_ns)
             self._own(waiter.task, now + self._line_ns)
             self._env.resume(waiter.task, self._line_ns)

@@ -267,3 +267,80 @@ def test_each_close_is_paid_for_once() -> None:
 
     assert of.run(two_files())[-1] == (100 + 500 + 110 + 7 + 30 + 100 + 500 + 30, "end")
     assert of.process.spent.close == 60
+
+
+def latencies(of: Stage) -> dict[str, tuple[int, int, int]]:
+    """Return the number of calls of each kind, the sum of their latencies, and the longest."""
+    return {
+        name: (latency.count, latency.total_ns, latency.max_ns)
+        for name, latency in of.process.latencies.by_call().items()
+    }
+
+
+def test_each_call_of_a_file_has_its_latency() -> None:
+    """One wait covers 500 ns of creat(2) and 120 of write(2); another one 7 of it and 30 of close(2)."""
+    of = Stage()
+    of.process.task.owed_ns = 9  # what interrupts took counts in the next call; the program's work does not
+    of.run(a_file(of, [2]))
+    assert latencies(of) == {"creat": (1, 509, 509), "write": (1, 127, 127), "close": (1, 30, 30)}
+
+
+def test_later_writes_and_pauses_have_their_latencies() -> None:
+    """Two calls of 117 and 110 ns; then a call of 147 ns that the throttle holds for 1 000 ns more."""
+    of = Stage(poll=100)
+    of.run(a_file(of, [1, 1]))
+    assert latencies(of) == {"creat": (1, 500, 500), "write": (2, 227, 117), "close": (1, 30, 30)}
+    of = Stage(poll=4)
+    of.run(a_file(of, [4]))
+    assert latencies(of) == {"creat": (1, 500, 500), "write": (1, 1_147, 1_147), "close": (1, 30, 30)}
+
+
+def test_an_empty_file_has_two_latencies() -> None:
+    """close(2) takes its 30 ns by itself, or in the last wait of creat(2)."""
+    for joined in (False, True):
+        of = Stage()
+
+        def body(of: Stage = of, joined: bool = joined) -> Steps:
+            of.process.works(40, 60)
+            inode = yield from of.process.creat(of.folder, closes=joined)
+            yield of.process.close(inode) or 0
+
+        of.run(body())
+        assert latencies(of) == {"creat": (1, 500, 500), "close": (1, 30, 30)}
+
+
+def takes(ns: int) -> Steps:
+    """Return a call that takes *ns*."""
+    yield ns
+
+
+def test_calls_without_pages_have_latencies() -> None:
+    """100 ns of the program come before each call, and are left out."""
+    of = Stage()
+    of.syncs.fsync = of.syncs.syncfs = lambda thread, what: takes(33)
+    of.syncs.sync = lambda thread: takes(44)
+    calls = {name: lambda caller: takes(caller.lead_ns + 55) for name in ("look_up", "bulkstat", "unlink")}
+    of.process._mount_of = lambda path: of.sb
+    sb: Any = SimpleNamespace(filesystem=SimpleNamespace(names=SimpleNamespace(**calls)))
+
+    def body() -> Steps:
+        process: Any = of.process
+        for call in (process.fsync, process.stat, process.bulkstat, process.unlink, process.syncfs):
+            process.works(40, 60)
+            yield call(sb)
+            yield process.returns() or 0
+        process.works(40, 60)
+        yield process.sync()
+
+    of.run(body())
+    assert latencies(of) == {
+        "stat": (1, 55, 55), "bulkstat": (1, 55, 55), "unlink": (1, 55, 55), "fsync": (1, 33, 33),
+        "syncfs": (1, 33, 33), "sync": (1, 44, 44),
+    }  # fmt: skip
+
+
+def test_calls_of_no_length_are_counted() -> None:
+    """With a factor of 0 only the list of dirty inodes takes time, 7 ns of write(2)."""
+    of = Stage(factor=0.0)
+    of.run(a_file(of, [2]))
+    assert latencies(of) == {"creat": (1, 0, 0), "write": (1, 7, 7), "close": (1, 0, 0)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from wbsim.models.syscalls.latency import Latencies, Latency
 from wbsim.models.syscalls.stream import Calls, Stream
 from wbsim.models.workloads.file_writers import sequential
 from wbsim.sim.engine import Environment, Steps
@@ -27,6 +29,8 @@ class Stage:
         self.clean = True  # whether the inodes have no dirty pages
         self.waiters = False
         self.task = SimpleNamespace(scheduler=self, owed_ns=0)
+        self.latencies = Latencies()
+        self.call_began_ns = 0
         self.thread = SimpleNamespace(task=self.task)
         sb = SimpleNamespace(filesystem=self)
         self.inodes: list[Any] = [
@@ -68,6 +72,22 @@ class Stage:
         self.asked += 1
         self.left = 1_000
         yield 500
+
+    def began(self, ago_ns: int) -> None:
+        """Begin a call."""
+        self.call_began_ns = self.env.now - ago_ns
+
+    def leaves_out(self, ns: int) -> None:
+        """Leave the program's own time out of the call."""
+        self.call_began_ns += ns
+
+    def ended(self, latency: Latency) -> None:
+        """End a call."""
+        latency.add(self.env.now - self.call_began_ns, 0, "")
+
+    def took(self) -> dict[int, int]:
+        """Return the number of calls by their latency; up to 127 ns, each ns is a bin."""
+        return self.latencies.write.bins()
 
     def returns(self) -> None:
         """Return at once to the program."""
@@ -231,3 +251,45 @@ def test_time_that_a_task_owes_shortens_an_event() -> None:
     stage.env.call_at(100, 0, lambda: None)
     assert [len(pages) for _, _, _, pages, _ in stage.run(20)][:2] == [1, 4]
     assert np.concatenate([pages for _, _, _, pages, _ in stage.log]).tolist() == list(range(20))
+
+
+def test_joined_calls_have_the_latency_of_single_calls() -> None:
+    """Ten calls of 12 ns; the first also takes the 5 ns that the task owes to interrupts."""
+    for most in (1, 2, 3, 1_000):
+        stage = Stage(Calls(user_ns=100), most=most)
+        stage.inodes[0].dirty_pages = 1  # so the first calls may be joined, too
+        stage.task.owed_ns = 5
+        stage.runs = pays_what_it_owes(stage)  # type: ignore[method-assign]
+        stage.run(10)
+        assert stage.took() == {17: 1, 12: 9}
+        assert stage.latencies.write.total_ns == 17 + 9 * 12
+
+
+def pays_what_it_owes(stage: Stage) -> Callable[[int, int, int], Steps]:
+    """Return `Stage.runs` that also takes the time that the task owes, once."""
+    runs = stage.runs
+
+    def more(user_ns: int, system_ns: int, write_ns: int) -> Steps:
+        owed_ns, stage.task.owed_ns = stage.task.owed_ns, 0
+        return runs(user_ns + owed_ns, system_ns, write_ns)
+
+    return more
+
+
+def test_a_pause_of_the_throttle_belongs_to_the_call_before() -> None:
+    """The tenth call of 12 ns is held for 500 ns, whether it is joined with others or not."""
+    for most in (1, 4, 1_000):
+        stage = Stage(Calls(), most=most)
+        stage.left = 10
+        stage.run(12)
+        assert (stage.latencies.write.count, stage.latencies.write.max_ns) == (12, 512)
+        assert stage.latencies.write.total_ns == 12 * 12 + 500
+
+
+def test_a_call_that_the_throttle_cuts_is_one_call() -> None:
+    """The throttle is due after two of the four pages of a call.  Its 42 ns do not have the program's 40."""
+    stage = Stage(Calls(4, user_ns=24, system_ns=16))
+    stage.left = 14
+    stage.run(20)
+    write = stage.latencies.write
+    assert (write.count, write.min_ns, write.max_ns, write.total_ns) == (5, 42, 542, 5 * 42 + 500)

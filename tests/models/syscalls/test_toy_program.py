@@ -31,8 +31,13 @@ programs.s = { command = "sync", start = "20 s" }
 class Toys:
     """A machine that runs toy programs until the last one ends."""
 
-    def __init__(self, filesystem: str = "xfs", disk: str = "loop") -> None:
+    def __init__(
+        self, filesystem: str = "xfs", disk: str = "loop", processors: int = 4, more: str = ""
+    ) -> None:
         text = TEXT.replace("FILESYSTEM", filesystem).replace('d.like = "loop"', f'd.like = "{disk}"')
+        text = text.replace("count = 4", f"count = {processors}").replace(
+            'kernel.like = "6.18"', f'kernel.like = "6.18"\n{more}'
+        )
         self.machine: Machine = build(parse(text, "x.toml").cases[0].scenario, 1)
         only(self.machine.programs).on_end = lambda: None
         self.left = 0
@@ -89,6 +94,13 @@ def test_toy_overwrites_appends_and_fsyncs_its_file(filesystem: str) -> None:
     toys.run()
     assert seen == [0, (6, [8, 9, 10, 11, 64, 65]), (0, 66)]
     assert (process.spent.user, process.spent.program) == (1_000, 500)
+    calls = process.latencies.by_call()
+    assert {name: latency.count for name, latency in calls.items()} == {
+        "mkdir": 1, "creat": 1, "write": 4, "close": 1, "fsync": 2,
+    }  # fmt: skip
+    assert sum(latency.total_ns for latency in calls.values()) == process.task.ran_ns + sum(
+        process.task.slept_ns.values()
+    ) - (1_000 + 500)
 
 
 def test_two_processes_share_the_file_of_a_path() -> None:
@@ -109,12 +121,33 @@ def test_two_processes_share_the_file_of_a_path() -> None:
 
         return body
 
-    for pages in (1, 4):
-        toys.start(writes(pages))
+    first, second = [toys.start(writes(pages)) for pages in (1, 4)]
     toys.run()
+    assert first.latencies.creat.count == second.latencies.open.count == 1
+    assert first.latencies.creat.max_ns == second.latencies.open.max_ns > 0, "both began at once"
+    assert second.latencies.creat.count == first.latencies.open.count == 0
     assert inodes[0] is inodes[1]
     assert inodes[2:] == [True, True, True, False]
     assert inodes[0].dirty_pages == 4 + 1
+
+
+def test_each_call_is_counted_once_next_to_an_open_file() -> None:
+    """A process that has a file open by its name makes another one; its directory exists the second time."""
+    toys = Toys()
+
+    def toy(process: Process) -> Steps:
+        yield from process.open("/m/a/file")
+        for _ in range(2):
+            folder = yield from process.mkdir("/m/a")
+            inode = yield from process.creat(folder, 1)
+            yield process.write(inode, 1, closes=True)
+            yield process.close(inode) or 0
+
+    latencies = toys.start(toy).latencies
+    toys.run()
+    assert {name: latency.count for name, latency in latencies.by_call().items()} == {
+        "mkdir": 1, "creat": 3, "write": 2, "close": 2,
+    }  # fmt: skip
 
 
 def test_a_closed_file_cannot_be_opened_again() -> None:
@@ -153,3 +186,46 @@ def test_log_follows_the_data_of_fsync(filesystem: str) -> None:
     toys.start(toy)
     toys.run()
     assert events[:3] == ["data queued", "data on disk", "log queued"]
+
+
+def test_a_close_lasts_until_the_process_has_a_processor_again() -> None:
+    """Two processes make files on one processor: some return from close(2) only after the other's slice."""
+    toys = Toys(processors=1)
+
+    def toy(process: Process) -> Steps:
+        folder = yield from process.mkdir("/m/a")
+        for _ in range(4_000):
+            process.works(1_000, 0)
+            inode = yield from process.creat(folder, 1)
+            yield process.write(inode, 1, closes=True)
+            if (ready := process.close(inode)) is not None:
+                yield ready
+
+    first, second = toys.start(toy), toys.start(toy)
+    toys.run()
+    for process in (first, second):
+        close = process.latencies.close
+        assert close.count == 4_000
+        assert 0.5 * process.task.ready_ns < close.total_ns - 4_000 * close.min_ns <= process.task.ready_ns
+        assert [*close.slowest().waits_ns] == ["a processor"]
+
+
+def test_the_longest_wait_of_a_call_is_its_cause() -> None:
+    """A write(2) behind the limit of dirty pages is throttled; fsync(2) then waits for the disk."""
+    toys = Toys(disk="sata-disk", more='kernel.dirty.dirty_bytes = "8 MiB"')
+
+    def toy(process: Process) -> Steps:
+        inode = yield from process.open("/m/file")
+        for _ in range(4_096):
+            yield process.write(inode, 4)
+        yield from process.fsync(inode)
+
+    process = toys.start(toy)
+    toys.run()
+    write, fsync = process.latencies.write.slowest(), process.latencies.fsync.slowest()
+    throttled_ns = process.task.slept_ns.pop("throttled")
+    assert list(write.waits_ns) == ["throttled"]
+    assert 0.99 * throttled_ns < write.waits_ns["throttled"] <= throttled_ns
+    assert write.waits_ns["throttled"] > 0.95 * write.total_ns
+    assert fsync.waits_ns == {"the device": sum(process.task.slept_ns.values())}, "with all shorter waits"
+    assert len(process.task.slept_ns) > 1

@@ -23,7 +23,19 @@ from collections.abc import Callable
 from typing import Final
 
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
-from wbsim.sim.engine import IDLE, NICE_0_LOAD, PARK, URGENT, Environment, Park, Scheduler, Steps, Task, Wait
+from wbsim.sim.engine import (
+    IDLE,
+    NICE_0_LOAD,
+    PARK,
+    READY,
+    URGENT,
+    Environment,
+    Park,
+    Scheduler,
+    Steps,
+    Task,
+    Wait,
+)
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.invariants import require
 
@@ -85,6 +97,9 @@ class Processors(Scheduler):
             task.idle_ns += slept_ns
         else:
             task.slept_ns[task.waits_for] = task.slept_ns.get(task.waits_for, 0) + slept_ns
+            task.waited_ns += slept_ns
+            if slept_ns > task.longest_wait_ns:
+                task.longest_wait_ns, task.longest_wait = slept_ns, task.waits_for
             task.waits_for = IDLE
         cpu = task.bound if task.bound >= 0 else task.cpu
         if self.idle and task.bound < 0 and (cpu < 0 or self._runs[cpu] is not None):
@@ -304,6 +319,9 @@ class Processors(Scheduler):
         self._count_waiting(task, -1)
         waited_ns = now - task.since_ns
         task.ready_ns += waited_ns
+        task.waited_ns += waited_ns
+        if waited_ns > task.longest_wait_ns:
+            task.longest_wait_ns, task.longest_wait = waited_ns, READY
         task.waits_for = IDLE
         if task in self._interruptible:
             task.put_off_ns += waited_ns

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.time_accounting import CHILDREN, PARENT, PAUSE, PROCESS, system_ns
 from wbsim.sim.engine import PARK, Steps
 
 
 class Family:
-    """A ``parent`` and its *count* ``children``; ``running`` children have begun and not ended."""
+    """A ``parent`` and its *count* ``children``; ``running`` children have begun and not ended.
+
+    ``latencies``: those of all their system calls.
+    """
 
     def __init__(self, parts: Parts, calls: SystemCalls, count: int) -> None:
         self._env = parts.env
-        self.parent = calls.process(parts.thread(PARENT), parts.variation(PARENT))
+        self.latencies = Latencies()
+        self.parent = calls.process(parts.thread(PARENT), parts.variation(PARENT), self.latencies)
         names = [f"{PROCESS} {number}" for number in range(count)]
-        self.children = [calls.process(parts.process(name), parts.variation(name)) for name in names]
+        self.children = [
+            calls.process(parts.process(name), parts.variation(name), self.latencies) for name in names
+        ]
         self.running = 0
         self._waits = False
 

@@ -12,45 +12,40 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from mypy_extensions import i64
 
-from wbsim.models.interfaces import Caller, Inode, Thread, Throttle
-from wbsim.models.scheduler.cpu import cond_resched, sleep, work
+from wbsim.models.interfaces import Inode, Thread, Throttle
+from wbsim.models.scheduler.cpu import cond_resched
+from wbsim.models.syscalls.latency import Latencies, Latency
 from wbsim.models.syscalls.sync import Syncs
 from wbsim.models.syscalls.write import Writer
-from wbsim.models.time_accounting import PAUSE
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.superblock import Dentry, MountedSuperblock
-from wbsim.sim.engine import Environment, Park, Steps, Wait
+from wbsim.sim.engine import Environment, Steps, Wait
 from wbsim.sim.streams import Draws
 
 
 class Folder:
-    """A directory that a process has open, as openat(2) takes it; *directory* is the filesystem's own.
+    """A directory that a process has open, as openat(2) takes it; *directory* is the filesystem's own."""
 
-    It has the methods of the filesystem that every small file needs, because they are slow to look up.
-    """
-
-    __slots__ = ("append", "close", "create", "directory", "sb")
+    __slots__ = ("directory", "filesystem", "names", "sb")
 
     def __init__(self, sb: MountedSuperblock, directory: Any) -> None:
-        filesystem = sb.filesystem
         self.sb = sb
         self.directory = directory
-        self.create: Callable[[Caller, Any], Generator[Wait, None, Inode]] = filesystem.names.create
-        self.append: Callable[[Inode, int], int] = filesystem.append
-        self.close: Callable[[Inode], None] = filesystem.close
+        self.filesystem = sb.filesystem
+        self.names = sb.filesystem.names
 
 
 class Process(Writer):
     """One process and its system calls.
 
-    An open file is its inode.  *mount_of* returns the superblock of a path.  *factors* are the factors by
-    which the work of calls varies.
+    An open file is its inode.  *mount_of* returns the superblock of a path.
     """
 
     __slots__ = (
-        "_ahead_ns", "_close_ns", "_closes", "_factors", "_folder", "_mount_of", "_named",
-        "_price_ns", "_priced", "_syncs",
+        "_close_ns", "_closes", "_creates", "_folder", "_mount_of", "_named", "_paid_ns", "_price_ns",
+        "_priced", "_syncs", "_unseen",
     )  # fmt: skip
 
     def __init__(
@@ -63,79 +58,31 @@ class Process(Writer):
         throttle: Throttle,
         syncs: Syncs,
         factors: Draws,
+        latencies: Latencies,
     ) -> None:
-        super().__init__(env, thread, costs, throttle)
+        super().__init__(env, thread, factors, latencies, costs, throttle)
         self._mount_of = mount_of
         self._close_ns = costs.close_ns
         self._syncs = syncs
-        self._factors = factors
-        self._ahead_ns = 0  # the program's work before its next call
         self._folder: Folder | None = None  # of the last creat(2)
         self._priced = self._price_ns = 0  # the price of a write to so many pages in this folder
-        self._closes = False  # the last write(2) has paid for the close(2)
+        self._creates = False  # the end of the last creat(2) is not counted yet
+        # The last wait has covered ``_paid_ns`` of the close(2) that follows the call ``_unseen``.
+        self._closes = False
+        self._paid_ns: i64 = 0
+        self._unseen = latencies.write
         self._named: dict[Inode, Dentry] = {}  # the files that it has open by their names
-
-    # -- the program itself
-
-    def vary(self) -> float:
-        """Draw the factor by which the next calls vary, and return it."""
-        self.factor = self._factors.next()
-        return self.factor
-
-    def works(self, user_ns: int, system_ns: int) -> None:
-        """Let the program work before its next call, and draw the factor by which the next calls vary.
-
-        It works for *user_ns* itself and for *system_ns* in calls that have no method here.
-        """
-        self.spent.user += user_ns
-        self.spent.program += system_ns
-        self._ahead_ns = user_ns + system_ns + self.task.owed_ns
-        self.task.owed_ns = 0
-        self.factor = self._factors.next()
-
-    def runs(self, user_ns: int, system_ns: int = 0, write_ns: int = 0) -> Wait:
-        """Let the program work now, for *write_ns* in write(2) and for the other times as in `works`.
-
-        Yield the result.
-        """
-        self.spent.user += user_ns
-        self.spent.program += system_ns
-        self.spent.write += write_ns
-        return work(self.task, user_ns + system_ns + write_ns)
-
-    def pause(self, ns: int, spin_ns: int = 0) -> Steps:
-        """Pause for *ns*, because the program's options say so: spin if *ns* is below *spin_ns*, else sleep.
-
-        The pause counts as time that the program itself sets (`Spent.paced`).
-        """
-        if ns < spin_ns:
-            self.spent.pause += ns
-            yield work(self.task, ns)
-        else:
-            yield from sleep(self.task, ns, PAUSE)
-        self.spent.paced += ns
-
-    def is_on_schedule(self, since_ns: int) -> None:
-        """Count all time since *since_ns* as time that the program itself sets: it has just waited for it."""
-        self.spent.paced = self._env.now - since_ns
-
-    def returns(self) -> Park | None:
-        """exit_to_user_mode: give the processor to another task that should have it.
-
-        Yield the result, unless it is None.
-        """
-        return cond_resched(self.task)
-
-    def _begin(self) -> None:
-        """Begin a call, whose first wait covers ``lead_ns``."""
-        self.lead_ns, self._ahead_ns = self._ahead_ns, 0
 
     # -- names
 
     def mkdir(self, path: str) -> Generator[Wait, None, Folder]:
         """Return the directory at *path*; make it if it does not exist (mkdir -p, and open)."""
-        sb = self._mount_of(path)
-        return Folder(sb, (yield from sb.directory(self.thread, path)))
+        sb, began_ns = self._mount_of(path), self._env.now
+        self.began(0)
+        folder = Folder(sb, (yield from sb.directory(self.thread, path)))
+        if self._env.now > began_ns:
+            self.ended(self.latencies.mkdir)
+        return folder
 
     def creat(self, folder: Folder, pages: int = 0, closes: bool = False) -> Generator[Wait, None, Inode]:
         """creat(2) of a new file in *folder*; return the inode.
@@ -146,13 +93,20 @@ class Process(Writer):
             self._folder, self._priced = folder, 0
         if pages != self._priced:
             self._priced, self._price_ns = pages, self.write_ns(pages, folder.sb) if pages else 0
+        self.begins()
         if closes:
-            self.then_ns, self._closes = int(self._close_ns * self.factor), True
-            self.spent.close += self.then_ns
+            self.then_ns = self._pays_close(self.latencies.creat)
+        elif pages:
+            self.then_ns, self._creates = int(self._price_ns * self.factor), True
         else:
-            self.then_ns = int(self._price_ns * self.factor)
-        self._begin()
-        return folder.create(self, folder.directory)
+            return self._creat_alone(folder)
+        return folder.names.create(self, folder.directory)
+
+    def _creat_alone(self, folder: Folder) -> Generator[Wait, None, Inode]:
+        self.then_ns = 0
+        inode = yield from folder.names.create(self, folder.directory)
+        self.ended(self.latencies.creat)
+        return inode
 
     def open(self, path: str) -> Generator[Wait, None, Inode]:
         """open(2) with O_CREAT: return the inode of the file at *path*, which is made if there is none.
@@ -170,7 +124,9 @@ class Process(Writer):
             dentry.inode = yield from self.creat(folder)
             dentry.made.complete()
         elif dentry.inode is None:
+            self.began(0)
             yield from dentry.made.wait(self.task)
+            self.ended(self.latencies.open)
         elif not dentry.opens:
             raise ValueError(f"{path} was closed; that a program opens it again is not modelled")
         dentry.opens += 1
@@ -179,18 +135,21 @@ class Process(Writer):
         return inode
 
     def stat(self, sb: MountedSuperblock) -> Steps:
-        """stat(2) of a file on *sb* whose inode is not cached."""
-        self._begin()
+        """stat(2) of a file on *sb* whose inode is not cached; `returns` must follow."""
+        self.begins()
+        self.returning = self.latencies.stat
         return sb.filesystem.names.look_up(self)
 
     def bulkstat(self, sb: MountedSuperblock) -> Steps:
-        """XFS_IOC_BULKSTAT, for one inode of *sb*."""
-        self._begin()
+        """XFS_IOC_BULKSTAT, for one inode of *sb*; `returns` must follow."""
+        self.begins()
+        self.returning = self.latencies.bulkstat
         return sb.filesystem.names.bulkstat(self)
 
     def unlink(self, sb: MountedSuperblock) -> Steps:
-        """unlink(2) of an empty file on *sb* whose inode is not cached."""
-        self._begin()
+        """unlink(2) of an empty file on *sb* whose inode is not cached; `returns` must follow."""
+        self.begins()
+        self.returning = self.latencies.unlink
         return sb.filesystem.names.unlink(self)
 
     # -- files
@@ -204,14 +163,18 @@ class Process(Writer):
         if not copied_ns or folder is None:
             return self._copy_and_write(inode, pages, closes)
         assert pages == self._priced, "the first write(2) must have the pages that creat(2) was told"
-        self.then_ns = 0
+        self.then_ns, self._creates = 0, False
         self.spent.write += copied_ns
-        return self._written(inode, folder.append(inode, pages), closes)
+        self.ended(self.latencies.creat, copied_ns)
+        return self._written(inode, folder.filesystem.append(inode, pages), closes)
 
     def _copy_and_write(self, inode: Inode, pages: int, closes: bool) -> Steps:
+        if self._creates:
+            self._creates = False
+            self.ended(self.latencies.creat)
         copy_ns = int(self.write_ns(pages, inode.sb) * self.factor)
         self.spent.write += copy_ns
-        self._begin()
+        self.begins()
         yield self.lead_ns + copy_ns
         yield self._written(inode, inode.sb.filesystem.append(inode, pages), closes)
 
@@ -221,23 +184,29 @@ class Process(Writer):
         wb.account_dirtied(clean)
         dirtier.dirtied(clean)
         if dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier):
-            return self.mark_and_balance(inode, clean)
-        close_ns = 0
-        if closes:
-            close_ns, self._closes = int(self._close_ns * self.factor), True
-            self.spent.close += close_ns
-        return self.mark_dirty(inode, clean, close_ns)
+            return self.ends_after(self.latencies.write, self.mark_and_balance(inode, clean))
+        if not closes:
+            return self.ends_after(self.latencies.write, self.mark_dirty(inode, clean, 0))
+        return self.mark_dirty(inode, clean, self._pays_close(self.latencies.write))
+
+    def _pays_close(self, before: Latency) -> int:
+        """Return the time of a close(2), which the last wait of a call covers that *before* counts."""
+        self._paid_ns = int(self._close_ns * self.factor)
+        self.spent.close += self._paid_ns
+        self._closes, self._unseen = True, before
+        return self._paid_ns
 
     def pwrite(self, inode: Inode, page: int, pages: int) -> Steps:
         """pwrite(2) of *pages* complete pages of the open file *inode* from the page number *page* on."""
         copy_ns = int(self.write_ns(pages, inode.sb) * self.factor)
         self.spent.write += copy_ns
-        self._begin()
+        self.begins()
         yield self.lead_ns + copy_ns
         if wait := self.put(inode, np.arange(page, page + pages), pages):
             yield wait
         if self.due(inode.wb):
             yield from self.balance(inode.wb)
+        self.ended(self.latencies.write)
 
     def close(self, inode: Inode) -> Wait | None:
         """close(2), and the return to user mode.  Yield the result, unless it is None."""
@@ -246,21 +215,25 @@ class Process(Writer):
             return self._close(inode)
         self._closes = False
         self.then_ns = 0
-        folder.close(inode)
-        return cond_resched(self.task)
+        self.ended(self._unseen, self._paid_ns)
+        filesystem = folder.filesystem
+        filesystem.close(inode)
+        return self.ends(self.latencies.close, cond_resched(self.task))
 
     def _close(self, inode: Inode) -> Steps:
         paid, self._closes = self._closes, False
+        if paid:
+            self.ended(self._unseen, self._paid_ns)
         if not self._has_other_opens(inode):
             filesystem = inode.sb.filesystem
             filesystem.close(inode)
         if not paid:
             close_ns = int(self._close_ns * self.factor)
             self.spent.close += close_ns
-            self._begin()
+            self.begins()
             yield self.lead_ns + close_ns
-        if (ready := self.returns()) is not None:
-            yield ready
+        if (rest := self.ends(self.latencies.close, cond_resched(self.task))) is not None:
+            yield rest
 
     def _has_other_opens(self, inode: Inode) -> bool:
         """Forget the name by which this process has *inode* open; return whether another open remains."""
@@ -274,21 +247,23 @@ class Process(Writer):
 
     def fsync(self, inode: Inode) -> Steps:
         """fsync(2) of the open file *inode*."""
-        return self._after_lead(self._syncs.fsync(self.thread, inode))
+        return self._after_lead(self.latencies.fsync, self._syncs.fsync(self.thread, inode))
 
     def syncfs(self, path: str) -> Steps:
         """syncfs(2) of the filesystem at *path*."""
-        return self._after_lead(self._syncs.syncfs(self.thread, self._mount_of(path)))
+        return self._after_lead(self.latencies.syncfs, self._syncs.syncfs(self.thread, self._mount_of(path)))
 
     def sync(self) -> Steps:
         """sync(2)."""
-        return self._after_lead(self._syncs.sync(self.thread))
+        return self._after_lead(self.latencies.sync, self._syncs.sync(self.thread))
 
-    def _after_lead(self, call: Steps) -> Steps:
-        self._begin()
+    def _after_lead(self, latency: Latency, call: Steps) -> Steps:
+        """Run *call* after the program's work before it, and count it in *latency*."""
+        self.begins()
         if self.lead_ns:
             yield self.lead_ns
         yield from call
+        self.ended(latency)
 
 
 @dataclass(frozen=True)
@@ -305,9 +280,12 @@ class SystemCalls:
     throttle: Throttle
     syncs: Syncs
 
-    def process(self, thread: Thread, factors: Draws) -> Process:
-        """Return a process that runs in *thread*; *factors* vary the work of its calls."""
+    def process(self, thread: Thread, factors: Draws, latencies: Latencies) -> Process:
+        """Return a process that runs in *thread*; *factors* vary the work of its calls.
+
+        *latencies*: those of its program.
+        """
         return Process(
             env=self.env, thread=thread, mount_of=self.mount_of, costs=self.costs, throttle=self.throttle,
-            syncs=self.syncs, factors=factors,
+            syncs=self.syncs, factors=factors, latencies=latencies,
         )  # fmt: skip

@@ -100,6 +100,7 @@ class Stream:
     def write(self, count: int) -> Generator[Wait, None, None]:
         """Write the next *count* pages, or parts of pages, step by step, or several steps as one event."""
         process, until = self._process, self.done + count
+        latency = process.latencies.write
         while self.done < until:
             file = self._files[self._turn]
             wb = file.inode.wb
@@ -110,15 +111,25 @@ class Stream:
             share = process.factor * step
             user_ns, system_ns = int(share * self._user_ns), int(share * self._system_ns)
             write_ns = int(share * self._write_ns)
-            calls = 0
+            calls, owed_ns = 0, process.task.owed_ns
             if step == self._pages:
                 calls = self._joined(wb, at_most // step, user_ns + system_ns + write_ns)
             if calls:
                 self._put(calls)
                 yield process.runs(calls * user_ns, calls * system_ns, calls * write_ns)
                 self._wrote(calls * step)
+                if calls > 1:  # the first has the interrupts, and the last may not have ended yet
+                    latency.add(write_ns + owed_ns)
+                    if calls > 2:
+                        latency.add(write_ns, calls=calls - 2)
+                    owed_ns = 0
+                process.began(write_ns + owed_ns)
             else:
                 yield process.runs(user_ns, system_ns, write_ns)
+                if self._in_call:
+                    process.leaves_out(user_ns + system_ns)
+                else:
+                    process.began(write_ns + owed_ns)
                 pages, begins = file.take(step), int(not self._in_call)
                 if wait := process.put(file.inode, pages, self._pages, begins):
                     yield wait
@@ -127,6 +138,8 @@ class Stream:
                 yield process.balance(wb)
             if (ready := process.returns()) is not None:
                 yield ready
+            if not self._in_call:
+                process.ended(latency)
 
     def _joined(self, wb: Any, at_most: int, call_ns: int) -> int:
         """Return how many calls of *call_ns* are one event, or 0; at most *at_most*.

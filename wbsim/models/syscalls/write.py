@@ -10,22 +10,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.interfaces import Caller, Inode, Superblock, Thread, Throttle, Wb
+from wbsim.models.interfaces import Inode, Superblock, Thread, Throttle, Wb
+from wbsim.models.syscalls.latency import Latencies
+from wbsim.models.syscalls.timing import TimedCaller
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.streams import Draws
 
 
-class Writer(Caller):
+class Writer(TimedCaller):
     """A process that writes, and its account with the throttle (`models.interfaces.Dirtier`).
 
     ``call_ns`` is the mean time of a write(2) without its pages (ns).
     """
 
-    __slots__ = ("_costs", "_dirtier", "_env", "_mark_ns", "_throttle", "call_ns")
+    __slots__ = ("_costs", "_dirtier", "_mark_ns", "_throttle", "call_ns")
 
-    def __init__(self, env: Environment, thread: Thread, costs: WriteCosts, throttle: Throttle) -> None:
-        super().__init__(thread)
-        self._env = env
+    def __init__(
+        self, env: Environment, thread: Thread, factors: Draws, latencies: Latencies, costs: WriteCosts,
+        throttle: Throttle,
+    ) -> None:  # fmt: skip
+        super().__init__(env, thread, factors, latencies)
         self._costs = costs
         self._mark_ns = costs.mark_ns
         self._throttle = throttle

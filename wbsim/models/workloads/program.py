@@ -15,6 +15,7 @@ from mypy_extensions import mypyc_attr
 
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.family import Family
+from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.workloads.spec import Iteration, Reckoned
@@ -42,6 +43,11 @@ class Program:
     def user_ns(self) -> int:
         """See `Workload.user_ns`."""
         return self.family.user_ns
+
+    @property
+    def latencies(self) -> Latencies:
+        """See `Workload.latencies`."""
+        return self.family.latencies
 
 
 WINDOW: Final = 8_192

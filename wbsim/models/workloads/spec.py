@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from wbsim.models.kinds import kind_field
 from wbsim.models.parts import Parts
+from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import SystemCalls
 from wbsim.sim.param import Inputs, Spec, measured
 from wbsim.sim.units import US
@@ -127,6 +128,10 @@ class Workload(Protocol):
     @property
     def user_ns(self) -> int:
         """Return the user time of all processes."""
+
+    @property
+    def latencies(self) -> Latencies:
+        """Return the latencies of the system calls of all processes."""
 
     @property
     def share_done(self) -> float:
