@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,16 @@ import pytest
 
 import wbsim.experiments.running.execute
 from wbsim.experiments.running.jobs import Ended, Failure, Job, OnJobProgress
-from wbsim.experiments.running.outcome import DiskResult, MountResult, Outcome, ProgramResult, Sample
+from wbsim.experiments.running.outcome import (
+    CallResult,
+    DiskResult,
+    MountResult,
+    Outcome,
+    ProgramResult,
+    Sample,
+    call_result,
+)
+from wbsim.models.syscalls.latency import Latency
 from wbsim.sim.units import MS, S
 
 
@@ -65,6 +74,24 @@ SYNCED = replace(
     mounts={"mnt": MountResult(5_500_000, 8 << 20, (3, 0, 1))},
 )  # fmt: skip
 """`RUN` with a sync(2) after it: 8 MiB in four extents of two files; a third file has no block."""
+
+
+def with_calls(*programs: Mapping[str, Mapping[int, int]]) -> Outcome:
+    """Return `RUN` with programs a, b, ...: for each kind of call, the number of calls by their length (ns).
+
+    Half of each call longer than 2 us is a wait, because the call is throttled.
+    """
+    results = {}
+    for name, kinds in zip("abc", programs, strict=False):
+        calls: dict[str, CallResult] = {}
+        for kind, lengths in kinds.items():
+            latency = Latency()
+            for ns, count in lengths.items():
+                for _ in range(count):
+                    latency.add(ns, ns // 2 if ns > 2_000 else 0, "throttled")
+            calls[kind] = call_result(latency)
+        results[name] = ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0, calls)
+    return replace(RUN, programs=results)
 
 
 def simulate_by(monkeypatch: pytest.MonkeyPatch, of: Callable[[Job], Outcome | Failure]) -> list[Job]:

@@ -43,6 +43,14 @@ def test_frames_are_tidy(found: wbsim.Findings) -> None:
     )
     assert levels["dirty_mib"].max() > 0
     assert len(found.iterations()) == 8 * 3
+    latencies = found.latencies()
+    assert list(latencies.columns) == [
+        "variant", "workload.files", "replication", "program", "call", "calls", "mean_us", "p50_us", "p90_us",
+        "p99_us", "p99_9_us", "max_us",
+    ]  # fmt: skip
+    assert latencies.query("call == 'close'")["calls"].tolist() == list(frame["file_count"])
+    assert (latencies["p50_us"] <= latencies["p99_us"]).all()
+    assert latencies.query("call == 'write'")["max_us"].tolist() == list(frame["write_latency_max_us"])
     lives = found.lives()
     flusher = lives[lives["thread"].str.endswith("/flusher")]
     assert set(flusher["state"]) <= {"user", "system", "spinning", "ready", "waiting"}

@@ -7,7 +7,7 @@ from math import isnan, nan
 
 import pytest
 
-from tests.experiments.outcomes import RUN, SYNCED, written
+from tests.experiments.outcomes import RUN, SYNCED, with_calls, written
 from wbsim.experiments.published.figures import METRICS
 from wbsim.experiments.running.outcome import DiskResult
 from wbsim.experiments.statistics.figures import FIGURES
@@ -25,12 +25,17 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
     "on_disk_request_size": (nan, "KiB"), "on_disk_merged": (nan, "%"), "dirty_at_end": (0.0, "MiB"),
     "w_await": (2.5, "ms"), "r_await": (nan, "ms"), "on_disk_w_await": (nan, "ms"),
 }  # fmt: skip
+LATENCIES = [
+    f"{call}_latency{of}"
+    for call in ("creat", "write", "fsync")
+    for of in ("", "_p50", "_p90", "_p99", "_p99_9", "_max")
+]
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_has_the_value_worked_out_by_hand(name: str) -> None:
     """The outcome is `RUN`."""
-    value, unit = BY_HAND[name]
+    value, unit = (BY_HAND | dict.fromkeys(LATENCIES, (nan, "us")))[name]
     assert FIGURES[name].unit == unit
     assert FIGURES[name].whole(RUN) == pytest.approx(value, rel=1e-9, nan_ok=True)
 
@@ -67,7 +72,20 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_without_denominator_is_unknown(name: str) -> None:
     """A run of no length, no file and no request: counts and times are 0, rates and means are nan."""
-    assert isnan(FIGURES[name].whole(IDLE)) == (name in UNKNOWN)
+    assert isnan(FIGURES[name].whole(IDLE)) == (name in UNKNOWN or name in LATENCIES)
+
+
+def test_latencies_are_those_of_all_programs_together() -> None:
+    """One program makes 990 calls of 1 us; another one makes 8 of 3 us and two of 6 us, and fsyncs once.
+
+    A percentile is the middle of a bin, but not more than the longest call.
+    """
+    run = with_calls({"write": {1_000: 990}}, {"write": {3_000: 8, 6_000: 2}, "fsync": {250_000_000: 1}})
+    assert [FIGURES[name].whole(run) for name in LATENCIES if name.startswith("write")] == [
+        pytest.approx((990 + 24 + 12) / 1_000), 1.004, 1.004, 1.004, 5.984, 6.0,
+    ]  # fmt: skip
+    assert [FIGURES[name].whole(run) for name in LATENCIES if name.startswith("fsync")] == [250_000.0] * 6
+    assert all(isnan(FIGURES[name].whole(run)) for name in LATENCIES if name.startswith("creat"))
 
 
 def test_request_size_of_iteration_without_requests_is_unknown() -> None:

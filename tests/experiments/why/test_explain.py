@@ -423,6 +423,7 @@ def test_document_has_times_uses_and_threads_of_a_run() -> None:
         ("thread a/process 0", 0.05),
     ]  # fmt: skip
     del told["uses"]
+    assert told.pop("calls") == {}
     assert told.pop("held_back_by") == "thread sda/flusher"
     idle = SLOW._replace(uses={"processors": 0.455})
     assert document(Result("t", (), [idle]))["runs"][0]["held_back_by"] is None  # type: ignore[index]

@@ -57,6 +57,7 @@ def _status(kinds: set[str]) -> int:
 def _texts(
     outcomes: list[Outcome], title: str | None, experiment: Experiment, locks: str | None
 ) -> list[str]:
+    from wbsim.experiments.formats.latencies import latency_table
     from wbsim.experiments.formats.locks import TABLES
     from wbsim.experiments.formats.report import (
         difference_table,
@@ -78,6 +79,8 @@ def _texts(
     for outcome in shown:
         parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]
         texts += parts if len(shown) == 1 else [f"{outcome.variant}:\n{part}" for part in parts]
+    if not axes and (latencies := latency_table(shown)) is not None:
+        texts.append(latencies)
     if all(map(nothing_written_back, outcomes)):
         texts.append(why_nothing(outcomes[0]))
     if (note := fitted_elsewhere(experiment.cases)) is not None:

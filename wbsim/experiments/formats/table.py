@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isnan
+from typing import Final
+
+from wbsim.sim.units import MS, US, S
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
@@ -34,6 +37,21 @@ def figure_text(value: float, digits: int | None = None) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+_UNITS: Final = ((S, "s"), (MS, "ms"), (US, "us"), (1, "ns"))
+
+
+def duration_text(ns: float) -> str:
+    """Return a time with three significant digits, in the largest unit in which it is at least 1.
+
+    >>> duration_text(2_412), duration_text(306_000_000), duration_text(999_960), duration_text(0)
+    ('2.41 us', '306 ms', '1 ms', '0 ns')
+    """
+    rounded = float(f"{ns:.3g}")
+    size, unit = next((of for of in _UNITS if rounded >= of[0]), _UNITS[-1])
+    value = rounded / size
+    return f"{value:,.0f} {unit}".replace(",", " ") if value >= 1000 else f"{value:.3g} {unit}"
 
 
 def interval_texts(

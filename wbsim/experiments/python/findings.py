@@ -22,7 +22,7 @@ from wbsim.experiments.statistics.dataset import IDENTITY, tidy
 from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
 from wbsim.experiments.statistics.intervals import interval_of, steady_of
 from wbsim.experiments.why.explain import explanation, result_of
-from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, US, S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,6 +258,45 @@ class Findings:
                     rows.append(
                         {**self._keys(of), "thread": thread, "state": state, "cause": cause, "time_s": ns / S}
                     )
+        return pd.DataFrame(rows)
+
+    def latencies(self) -> pd.DataFrame:
+        """Return how long the system calls of each program took.
+
+        Returns:
+            A frame with a row for each kind of call of each program of each run.  The columns are
+            ``variant``, the swept keys, ``replication``, ``program``, and:
+
+            * ``call``: the name of the call, such as ``write`` or ``fsync``.
+            * ``calls``: the number of calls.
+            * ``mean_us``, ``p50_us``, ``p90_us``, ``p99_us``, ``p99_9_us`` and ``max_us``: the mean, the
+              percentiles and the longest of their latencies (us).
+
+            A latency lasts from the begin of a call until the program goes on.  A percentile is the middle of
+            one of fio's bins, which are 1.6 % wide.
+
+        Example:
+            >>> import wbsim
+            >>> latencies = wbsim.load("question.toml").run().latencies()
+            >>> list(latencies["call"])
+            ['mkdir', 'creat', 'write', 'close']
+        """
+        import pandas as pd
+
+        rows = []
+        for of in self.outcomes:
+            for name, program in of.programs.items():
+                for call, calls in program.calls.items():
+                    percentiles = {
+                        f"p{percent.replace('.', '_')}_us": ns / US
+                        for percent, ns in calls.percentiles_ns.items()
+                    }
+                    rows.append(
+                        {
+                            **self._keys(of), "program": name, "call": call, "calls": calls.count,
+                            "mean_us": calls.mean_ns / US, **percentiles, "max_us": calls.max_ns / US,
+                        }
+                    )  # fmt: skip
         return pd.DataFrame(rows)
 
     def explain(self) -> str:

@@ -17,6 +17,7 @@ from wbsim.experiments.config.sweeps import Point
 from wbsim.models.block.queue import Queue, RequestStats
 from wbsim.models.interfaces import Filesystem
 from wbsim.models.machine import Machine
+from wbsim.models.syscalls.latency import Latency, percentile
 from wbsim.models.time_accounting import CONGESTION, THROTTLED, life_of
 from wbsim.sim.sync import LockClass
 from wbsim.sim.units import MS, PAGE_BYTES, SECTOR_BYTES, S
@@ -158,11 +159,67 @@ class Sample:
     read_wait_ns: int
 
 
+PERCENTILES: Final = ("50", "90", "99", "99.9")
+
+
+@dataclass(frozen=True)
+class SlowestCalls:
+    """The *calls* slowest calls, which took *from_ns* or longer, and *total_ns* together (ns).
+
+    ``waits_ns``: their waits, the longest sum first.  All waits of a call count for the cause of the longest
+    of them.  The rest of the time is work.
+    """
+
+    calls: int
+    from_ns: int
+    total_ns: int
+    waits_ns: dict[str, int]
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """The latencies of the system calls of one kind of a program, until the run ended (ns).
+
+    ``percentiles_ns``: by `PERCENTILES`.  ``bins_ns``: the number of calls by the middle of fio's bin.
+    ``slowest``: the slowest octaves.
+    """
+
+    count: int
+    mean_ns: float
+    min_ns: int
+    max_ns: int
+    percentiles_ns: dict[str, int]
+    bins_ns: dict[int, int]
+    slowest: SlowestCalls
+
+
+def percentiles_of(bins: Mapping[int, int], min_ns: int, max_ns: int) -> dict[str, int]:
+    """Return the `PERCENTILES` of the calls of *bins* (ns), none beyond the shortest or the longest call."""
+    return {percent: min(max(percentile(bins, float(percent)), min_ns), max_ns) for percent in PERCENTILES}
+
+
+def call_result(latency: Latency) -> CallResult:
+    """Return the figures of the calls of *latency*, of which there is at least one."""
+    bins, slowest, count = latency.bins(), latency.slowest(), latency.count
+    min_ns, max_ns = int(latency.min_ns), int(latency.max_ns)
+    waits = sorted(slowest.waits_ns.items(), key=lambda wait: (-wait[1], wait[0]))
+    return CallResult(
+        count=count,
+        mean_ns=int(latency.total_ns) / count,
+        min_ns=min_ns,
+        max_ns=max_ns,
+        percentiles_ns=percentiles_of(bins, min_ns, max_ns),
+        bins_ns=bins,
+        slowest=SlowestCalls(slowest.calls, slowest.from_ns, slowest.total_ns, dict(waits)),
+    )
+
+
 @dataclass(frozen=True)
 class ProgramResult:
     """The result of one program; times in s, from its start to its last iteration.
 
     ``reckoned_files`` files were not simulated, because the pace was steady.  The times include them.
+    ``calls``: a `CallResult` for each kind of system call, such as ``write``.
     """
 
     wall_time: float
@@ -171,6 +228,7 @@ class ProgramResult:
     files: int
     file_bytes: int
     reckoned_files: int
+    calls: dict[str, CallResult] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -368,4 +426,5 @@ def _program_result(case: Case, machine: Machine, name: str, last: Sample | None
         files=0 if last is None else last.count,
         file_bytes=spec.workload.total_bytes,
         reckoned_files=program.reckoned.files,
+        calls={call: call_result(of) for call, of in program.latencies.by_call().items()},
     )

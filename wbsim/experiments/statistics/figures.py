@@ -9,8 +9,16 @@ from collections.abc import Callable, Iterable
 from math import nan
 from typing import Final, NamedTuple
 
-from wbsim.experiments.running.outcome import DiskResult, Outcome, Sample
-from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, S
+from wbsim.experiments.running.outcome import (
+    PERCENTILES,
+    CallResult,
+    DiskResult,
+    Outcome,
+    Sample,
+    percentiles_of,
+)
+from wbsim.models.syscalls.latency import merged
+from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, US, S
 
 
 class Figure(NamedTuple):
@@ -111,6 +119,49 @@ def _waiting(outcome: Outcome) -> float:
     waits_s = sum(lock["wait_ns"] for lock in outcome.locks.values()) / S
     simulated = outcome.files - sum(program.reckoned_files for program in outcome.programs.values())
     return share(waits_s, simulated) * share(outcome.files, outcome.wall_time)
+
+
+def _calls(outcome: Outcome, call: str) -> list[CallResult]:
+    """Return the calls of one kind of each program that made any."""
+    return [program.calls[call] for program in outcome.programs.values() if call in program.calls]
+
+
+def _mean_latency_us(outcome: Outcome, call: str) -> float:
+    of = _calls(outcome, call)
+    return share(sum(calls.mean_ns * calls.count for calls in of) / US, sum(calls.count for calls in of))
+
+
+def _longest_us(outcome: Outcome, call: str) -> float:
+    return max((calls.max_ns / US for calls in _calls(outcome, call)), default=nan)
+
+
+def _percentile_us(outcome: Outcome, call: str, percent: str) -> float:
+    of = _calls(outcome, call)
+    if not of:
+        return nan
+    bins = merged(calls.bins_ns for calls in of)
+    ends = min(calls.min_ns for calls in of), max(calls.max_ns for calls in of)
+    return percentiles_of(bins, *ends)[percent] / US
+
+
+def _latency_figures(call: str) -> dict[str, Figure]:
+    """Return the mean, the percentiles and the maximum of the latencies of *call*, over all programs."""
+    figures = {
+        f"{call}_latency": Figure(
+            "us", f"mean latency of {call}(2)", lambda o: _mean_latency_us(o, call), until_end=True
+        )
+    }
+    for percent in PERCENTILES:
+        figures[f"{call}_latency_p{percent.replace('.', '_')}"] = Figure(
+            "us",
+            f"latency of {call}(2) that {percent} % of the calls do not exceed",
+            lambda o, percent=percent: _percentile_us(o, call, percent),  # type: ignore[misc]
+            until_end=True,
+        )
+    figures[f"{call}_latency_max"] = Figure(
+        "us", f"longest latency of {call}(2)", lambda o: _longest_us(o, call), grows=True, until_end=True
+    )
+    return figures
 
 
 FIGURES: Final[dict[str, Figure]] = {
@@ -300,6 +351,9 @@ FIGURES: Final[dict[str, Figure]] = {
         grows=True,
         until_end=True,
     ),
+    **_latency_figures("creat"),
+    **_latency_figures("write"),
+    **_latency_figures("fsync"),
 }
 """The figures by name."""
 

@@ -1,7 +1,7 @@
 """`wbsim explain`: the reasons for the length of a run, from its results.
 
 * Without a sweep: the bottleneck of each run (`experiments.why.bottlenecks.most_used` has the rule), and how
-  its threads spent their time.
+  its threads spent their time.  Then the slowest system calls, and what they waited for.
 * With two variants and no sweep: also the time that their flushers spend on a file.
 * With a sweep: the rate of each run, and how the time of each kind of thread changes along the sweep.
 """
@@ -9,12 +9,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from math import isnan
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Point
+from wbsim.experiments.formats.latencies import CallsOf, calls_of, slowest_table
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.results import Results
@@ -45,7 +48,7 @@ class Run(NamedTuple):
 
     ``wall_time`` (s): until the last program ended; ``on_disk_time`` (s): until the final sync(2) returned,
     or None without this sync.  ``written_back``: False if the run has no bottleneck to name, because no data
-    was on disk at its end.
+    was on disk at its end.  ``calls``: the system calls of each program.
     """
 
     variant: str
@@ -60,6 +63,7 @@ class Run(NamedTuple):
     flushed_bytes: int
     on_disk_time: float | None = None
     written_back: bool = True
+    calls: CallsOf = MappingProxyType({})
 
     @property
     def label(self) -> str:
@@ -107,6 +111,7 @@ def run_of(of: Outcome) -> Run:
     return Run(
         of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
         of.flushed_files, of.flushed_bytes, of.on_disk_time, not nothing_written_back(of, until_end=True),
+        calls_of(of),
     )  # fmt: skip
 
 
@@ -120,6 +125,8 @@ def explanation(result: Result) -> str:
         return "\n\n".join(parts)
     for run in runs:
         parts += [verdict(run), lives_table(run)]
+        if (slowest := slowest_table(run.calls)) is not None:
+            parts.append(slowest)
     if len(runs) == 2:
         parts.append(flushers_table(*runs))
     return "\n\n".join(parts)
@@ -143,6 +150,10 @@ def document(result: Result) -> dict[str, object]:
                 "held_back_by": _held_back_by(run),
                 "uses": {of.name: of.share for of in most_used(run.uses)},
                 "point": run.point,
+                "calls": {
+                    name: {call: asdict(of) for call, of in calls.items()}
+                    for name, calls in run.calls.items()
+                },
                 "threads": {
                     kind.name: {"count": kind.threads, "of": kind.of, "life": kind.life} for kind in run.kinds
                 },

@@ -1,0 +1,79 @@
+"""The latencies of system calls as tables, and what the slowest calls waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from wbsim.experiments.formats.table import duration_text, table
+from wbsim.experiments.running.outcome import PERCENTILES, CallResult, Outcome, SlowestCalls
+
+CallsOf = Mapping[str, Mapping[str, CallResult]]
+"""The calls of each program, by kind."""
+_LEAST_SHARE: Final = 0.01
+"""The smallest part of the time of the slowest calls that is named."""
+
+
+def calls_of(outcome: Outcome) -> dict[str, dict[str, CallResult]]:
+    """Return the calls of each program of *outcome*."""
+    return {name: program.calls for name, program in outcome.programs.items()}
+
+
+def latency_table(outcomes: Sequence[Outcome]) -> str | None:
+    """Return a table with a line for each kind of call of each program; None if there was no call.
+
+    The variant and the program are named if there are several.
+    """
+    rows = [
+        (
+            outcome.variant, program, name, _count(calls.count), duration_text(calls.mean_ns),
+            *(duration_text(calls.percentiles_ns[percent]) for percent in PERCENTILES),
+            duration_text(calls.max_ns),
+        )
+        for outcome in outcomes
+        for program, of in calls_of(outcome).items()
+        for name, calls in of.items()
+    ]  # fmt: skip
+    header = ["variant", "program", "call", "calls", "mean", *(f"p{of}" for of in PERCENTILES), "max"]
+    return _narrowed(header, rows, left=3) if rows else None
+
+
+def slowest_table(programs: CallsOf) -> str | None:
+    """Return a table of the slowest calls of each kind and of what they waited for.
+
+    Kinds that only worked are left out; None: all did.
+    """
+    rows = [
+        (
+            program, name, f"{_count(of.calls)} of {_count(calls.count)}",
+            duration_text(of.from_ns), _causes(of),
+        )
+        for program, kinds in programs.items()
+        for name, calls in kinds.items()
+        for of in (calls.slowest,)
+        if sum(of.waits_ns.values()) >= _LEAST_SHARE * of.total_ns
+    ]  # fmt: skip
+    header = ["program", "call", "the slowest calls", "from", "their time"]
+    return _narrowed(header, rows, left=5) if rows else None
+
+
+def _count(calls: int) -> str:
+    return f"{calls:,}".replace(",", " ")
+
+
+def _causes(of: SlowestCalls) -> str:
+    """Return the parts of the time of the slowest calls, with their shares."""
+    parts = dict(of.waits_ns)
+    parts["work"] = of.total_ns - sum(parts.values())
+    shares = {cause: ns / max(of.total_ns, 1) for cause, ns in parts.items()}
+    return ", ".join(f"{cause} {100 * part:.0f} %" for cause, part in shares.items() if part >= _LEAST_SHARE)
+
+
+def _narrowed(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+    """Return the table without the columns ``variant`` and ``program`` that have one value."""
+    kept = [
+        number for number, name in enumerate(header)
+        if name not in ("variant", "program") or len({row[number] for row in rows}) > 1
+    ]  # fmt: skip
+    narrow = [[row[number] for number in kept] for row in rows]
+    return table([header[number] for number in kept], narrow, left=left - len(header) + len(kept))
