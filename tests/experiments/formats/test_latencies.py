@@ -65,7 +65,7 @@ def test_variants_are_named_in_one_table() -> None:
 
 
 def test_the_longest_waits_come_first() -> None:
-    """Of two causes, the one with the longer sum comes first; equal sums come in the order of their names."""
+    """The cause with the longest sum comes first; equal sums come in the order of their names."""
     latency = Latency()
     for waited_ns, cause in ((10, "a request"), (40, "throttled"), (10, "DISK")):
         latency.add(100, waited_ns, cause)

@@ -340,7 +340,7 @@ def test_calls_without_pages_have_latencies() -> None:
 
 
 def test_calls_of_no_length_are_counted() -> None:
-    """With a factor of 0 only the list of dirty inodes takes time, 7 ns of write(2)."""
+    """Calls take no time if their factor is 0; only the list of dirty inodes takes 7 ns of write(2)."""
     of = Stage(factor=0.0)
     of.run(a_file(of, [2]))
     assert latencies(of) == {"creat": (1, 0, 0), "write": (1, 7, 7), "close": (1, 0, 0)}

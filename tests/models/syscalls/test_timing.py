@@ -1,4 +1,4 @@
-"""When a call begins and ends, and which waits belong to it."""
+"""Calls begin and end at their instants, and have only their own waits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def waits(of: TimedCaller, ns: int, lock: str) -> None:
 
 @pytest.mark.parametrize("by", ["begins", "began"])
 def test_waits_before_a_call_are_not_its_own(by: str) -> None:
-    """A wait of 70 ns for a before the call, 20 for b in it; in the next call 3 for c and 5 for d."""
+    """The process waits for a before the call, and for b in it; in the next call for c and longer for d."""
     of = caller()
     waits(of, 70, "a")
     if by == "begins":
@@ -49,7 +49,7 @@ def test_waits_before_a_call_are_not_its_own(by: str) -> None:
     assert (of.latencies.write.total_ns, of.latencies.fsync.total_ns) == (20, 8)
 
 
-def test_a_call_has_neither_the_work_before_it_nor_the_program_s() -> None:
+def test_a_call_has_no_work_of_the_program() -> None:
     """The program works for 30 + 12 ns first, and owes 9 to interrupts, which the call has."""
     of = caller()
     of.task.owed_ns = 9
@@ -77,7 +77,7 @@ def test_the_next_call_begins_where_the_last_one_ended() -> None:
 
 
 def test_a_return_ends_one_call() -> None:
-    """Only the call that is told to end at the return is counted, once."""
+    """Only the call that ends at the return is counted, once."""
     of = caller()
     assert of.returns() is None
     assert of.latencies.by_call() == {}
