@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from copy import deepcopy
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tests.literal.block import Queue
+from tests.literal.block import Bio, Queue
 from tests.literal.clock import SLEEP, Clock, LockCounts, RwSemaphore, Steps, Task
-from wbsim.models.bio import Bio
-from wbsim.models.page_cache.pages import MAPPED
 from wbsim.sim.units import PAGE_SECTORS
 
 
@@ -53,22 +51,23 @@ class IoEnd:
 
 
 class File(ABC):
-    """A file of *pages*, whose writeback *flusher* starts and *worker* completes.
+    """A file with *dirty* pages, whose writeback *flusher* starts and *worker* completes.
 
-    Block 0 of the file's pages is block *base* of the disk.  A bio has at most *bio_pages* pages, in segments
-    of *segment_pages* pages.
+    ``blocks`` has the block of each page that has one.  Block 0 is block *base* of the disk.  A bio has at
+    most *bio_pages* pages, in segments of *segment_pages* pages.
     """
 
     def __init__(
-        self, clock: Clock, queue: Queue, flusher: Task, worker: Task, times: Times, *, pages: Any, base: int,
-        bio_pages: int, segment_pages: int,
+        self, clock: Clock, queue: Queue, flusher: Task, worker: Task, times: Times, *,
+        dirty: Iterable[int], base: int, bio_pages: int, segment_pages: int,
     ) -> None:  # fmt: skip
         self._clock = clock
         self._queue = queue
         self._flusher = flusher
         self._worker = worker
         self._times = times
-        self._pages = deepcopy(pages)
+        self._dirty = set(dirty)
+        self._blocks: dict[int, int] = {}
         self._base = base
         self._bio_pages, self._segment_pages = bio_pages, segment_pages
         self.inode_counts = LockCounts()
@@ -89,6 +88,10 @@ class File(ABC):
     def _convert(self, ioend: IoEnd) -> Steps:
         """Do the part of a conversion that follows the part under the inode's lock alone."""
 
+    def _next_dirty(self) -> int:
+        """Return the first dirty page; -1: all are clean."""
+        return min(self._dirty, default=-1)
+
     @property
     def _in_inode(self) -> bool:
         """Return whether the inode itself holds all extents."""
@@ -100,9 +103,9 @@ class File(ABC):
 
     def _goes_on(self, page: int) -> bool:
         """Return whether *page* follows the current ioend, in the file and on disk."""
-        blocks, ioend = self._pages.blocks, self._ioend
+        blocks, ioend = self._blocks, self._ioend
         assert ioend is not None, "an ioend must be under construction"
-        return bool(page == ioend.first + ioend.pages and blocks[page] == blocks[page - 1] + 1)
+        return page == ioend.first + ioend.pages and blocks[page] == blocks[page - 1] + 1
 
     def _add(self, page: int) -> Steps:
         """Put *page* under writeback and add it to the current bio; submit a full bio before."""
@@ -111,7 +114,7 @@ class File(ABC):
         if self._ioend is None:
             self._ioend = IoEnd(page, 0)
         yield self._times.page_ns
-        self._pages.states[page] = MAPPED
+        self._dirty.remove(page)
         self._ioend.pages += 1
         self._built += 1
 
@@ -122,12 +125,11 @@ class File(ABC):
         if ends:
             self._ioend = None
         first, pages, self._built = ioend.first + ioend.pages - self._built, self._built, 0
-        block = self._base + int(self._pages.blocks[first])
+        block = self._base + self._blocks[first]
         ioend.bios += 1
-        bio = Bio(
-            block * PAGE_SECTORS, pages * PAGE_SECTORS, segments=-(-pages // self._segment_pages),
-            queue=self._queue, end_io=self._end_io, context=ioend,
-        )  # fmt: skip
+        segments = -(-pages // self._segment_pages)
+        end = block + pages
+        bio = Bio(block * PAGE_SECTORS, end * PAGE_SECTORS, segments, self._end_io, ioend)
         yield from self._queue.submit(bio)
 
     def _end_io(self, ioend: IoEnd) -> None:

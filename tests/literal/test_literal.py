@@ -14,7 +14,7 @@ from tests.literal.block import Link, Log, NullDevice, Queue
 from tests.literal.clock import Clock, LockCounts, Steps, Task
 from tests.literal.ext4 import Ext4
 from tests.literal.file import Times
-from tests.literal.xfs import Xfs
+from tests.literal.xfs import Group, Xfs
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
@@ -124,9 +124,7 @@ class Both:
         cpu, drive = self._scenario.machine.processors, self._scenario.machine.disks["d"]
         flusher, worker = Task(clock, 2), Task(clock, 1)
         device = NullDevice() if drive.device.kind == "null" else Link(drive.device)
-        queue = Queue(
-            clock, self.literal, flusher, drive.queue, self._scenario.kernel.plug, cpu.paths.block, device
-        )
+        queue = Queue(clock, self.literal, flusher, drive.queue, cpu.paths.block, device)
         make = self._xfs if self._spec.kind == "xfs" else self._ext4
         self._file = file = make(clock, queue, flusher, worker, task)
 
@@ -163,7 +161,7 @@ class Both:
             spin_ns=self._scenario.kernel.rwsem_spin,
         )  # fmt: skip
         return {
-            "times": times, "pages": self._inode.file.pages, "bio_pages": queue.bio_pages(segment),
+            "times": times, "dirty": self._dirty, "bio_pages": queue.bio_pages(segment),
             "segment_pages": segment,
         }  # fmt: skip
 
@@ -171,12 +169,11 @@ class Both:
         *parts, _ = parts
         placement, home = self._sb.filesystem.placement, self._inode.group.number
         costs: Any = self._scenario.machine.processors.paths.filesystems["xfs"].flusher
-        for group in placement.groups:
-            group.free.enter()
         file = Xfs(
             *parts, **self._given((self._spec.inode_bytes - 176) // 16), home=home,
             base=self._sb.first_block + home * placement.group_blocks, group_blocks=placement.group_blocks,
-            spaces=placement.groups[0].free.with_room(8_192), commit_ns=costs.log.commit_ns,
+            groups=[Group(group.free.table().tolist()) for group in placement.groups],
+            commit_ns=costs.log.commit_ns,
             rmap_ns=costs.rmap_ns if self._spec.rmapbt else 0,
             rmap_ioend_ns=costs.rmap_ioend_ns if self._spec.rmapbt else 0,
         )  # fmt: skip
@@ -193,8 +190,8 @@ class Both:
             assert mballoc.take_exactly(block, 1)
         found = NewBlocks(mballoc, rules, 8, self._spec.geometry.groups, [])
         file = Ext4(
-            *parts, **self._given(4), inode=self._inode, new_blocks=found, task=task,
-            base=self._sb.first_block,
+            *parts, **self._given(4), pages=self._inode.file.pages, inode=self._inode, new_blocks=found,
+            task=task, base=self._sb.first_block,
         )  # fmt: skip
         self._counts = {"i_data_sem": file.inode_counts}
         return file
