@@ -30,7 +30,7 @@ EVENTS: Final = (
 )  # fmt: skip
 
 
-def scenario(filesystem: str, disk: str, nr_requests: int) -> Scenario:
+def scenario(filesystem: str, disk: str, nr_requests: int, more: str = "") -> Scenario:
     """Return a scenario with a sync(2) and no other writeback, in which all paths take their mean times."""
     (case,) = parse(
         f"""\
@@ -45,6 +45,7 @@ machine.disks.d.like = "{disk}"
 machine.disks.d.queue.wbt = false
 machine.disks.d.queue.interrupts = "any"
 machine.disks.d.queue.nr_requests = {nr_requests}
+{more}
 kernel.like = "6.18"
 mounts.m = {{ like = "{filesystem}", disk = "d", at = "/m", size = "4 GiB" }}
 programs.s = {{ command = "sync", start = "{SYNC_NS} ns" }}
@@ -230,9 +231,13 @@ def runs(count: int, pages: int, apart: int) -> list[int]:
 
 FILES: Final = {
     "page": runs(1, 1, 1), "run": runs(1, 8, 8), "long": runs(1, 700, 700), "five": runs(5, 2, 7),
-    "plug": runs(31, 1, 3), "hundred": runs(100, 1, 5),
+    "plug": runs(31, 1, 3), "hundred": runs(100, 1, 5), "32 pages": runs(4, 32, 100),
+    "small, large, small": [0, *range(10, 50), 60, 70], "full requests": runs(45, 16, 100),
 }  # fmt: skip
-"""The dirty pages of files with one bio, several bios in one extent, and extents in one or several plugs."""
+"""The dirty pages of files with one bio, several bios in one extent, and extents in one or several plugs.
+
+Some requests have exactly the size at which a plug is flushed, or the largest size of a request.
+"""
 
 
 @pytest.mark.parametrize(
@@ -246,6 +251,12 @@ def test_model_matches_the_literal_kernel(file: str, filesystem: str, disk: str)
 def test_wait_for_a_request_ends_with_the_first_completion() -> None:
     """A queue of eight requests gets nine; the last request waits for the end of the first."""
     compare(Both(scenario("loop-xfs", "pm9a3", nr_requests=8), runs(9, 1, 3)))
+
+
+def test_a_request_may_be_full_of_sectors_first() -> None:
+    """Sixteen pages more would be too many for 128 pages, with segments left."""
+    few = scenario("loop-xfs", "pm9a3", 1_000, 'machine.disks.d.queue.limits.max_sectors_bytes = "512 KiB"')
+    compare(Both(few, FILES["full requests"]))
 
 
 def compare(both: Both) -> None:
