@@ -36,13 +36,19 @@ class Ext4(File):
 
     def writepages(self) -> Steps:
         """ext4_do_writepages: map a run of pages, put the pages under writeback, and submit them."""
-        while (page := self._next_dirty()) >= 0:
+        page = 0
+        while (page := self._next_dirty(page)) >= 0:
             if page not in self._blocks:
                 yield from self._map(page)
             run = self._contiguous(page)
             for at in range(page, page + run):
                 yield from self._add(at)
             yield from self._submit(ends=True)
+
+    def _delay(self, page: int) -> None:
+        """See `File._delay`."""
+        super()._delay(page)
+        self._pages.states[page] |= DELAYED  # a block may be held for the hole already
 
     def _contiguous(self, page: int) -> int:
         """Return how many dirty pages from *page* on lie together on disk; a request limits them."""

@@ -71,6 +71,8 @@ class File(ABC):
         self._base = base
         self._bio_pages, self._segment_pages = bio_pages, segment_pages
         self.inode_counts = LockCounts()
+        self.latencies_ns: list[int] = []
+        """The latency of each write(2)."""
         self._lock = RwSemaphore(clock, self.inode_counts, times.wake_ns, times.line_ns, times.spin_ns)
         self._extents = 0
         self._ioend: IoEnd | None = None  # the current ioend
@@ -88,9 +90,27 @@ class File(ABC):
     def _convert(self, ioend: IoEnd) -> Steps:
         """Do the part of a conversion that follows the part under the inode's lock alone."""
 
-    def _next_dirty(self) -> int:
-        """Return the first dirty page; -1: all are clean."""
-        return min(self._dirty, default=-1)
+    def _next_dirty(self, page: int) -> int:
+        """Return the first dirty page from *page* on; -1: all of them are clean."""
+        return min((dirty for dirty in self._dirty if dirty >= page), default=-1)
+
+    def write(self, task: Task, pages: Iterable[int], user_ns: int, call_ns: int) -> Steps:
+        """Let *task* write to holes: it works for *user_ns*, and write(2) copies a page in *call_ns*.
+
+        write(2) takes the inode's lock, adds a delayed block, and gives the lock up.
+        """
+        for page in pages:
+            yield user_ns
+            began_ns = self._clock.now
+            yield call_ns
+            yield from self._lock.down_write(task)
+            self._delay(page)
+            self._lock.up_write(task)
+            self.latencies_ns.append(self._clock.now - began_ns)
+
+    def _delay(self, page: int) -> None:
+        """Make the hole *page* a dirty page without a block."""
+        self._dirty.add(page)
 
     @property
     def _in_inode(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product, zip_longest
+from itertools import islice, product, zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +20,16 @@ from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.machine import build
 from wbsim.models.scenario import Scenario
+from wbsim.models.syscalls.latency import Latency
+from wbsim.models.syscalls.process import Process
+from wbsim.models.syscalls.stream import Calls, Stream
 from wbsim.models.tracepoints import Signals
 from wbsim.sim.units import MS, PAGE_SECTORS
 
 SYNC_NS: Final = 40 * MS
+AFTER_NS: Final = 50_000
+"""The time from the begin of writeback to the begin of a program that writes."""
+USER_NS: Final = 700
 EVENTS: Final = (
     "block_bio_queue", "block_getrq", "block_bio_backmerge", "block_bio_frontmerge", "block_unplug",
     "block_rq_issue", "block_rq_complete",
@@ -59,11 +65,16 @@ class Both:
     """A file with the *dirty* pages: the model writes it back, then the literal kernel does.
 
     ``of_model`` and ``literal`` are the events of each, ``locks`` the counts of the locks of both, by name.
+    While it is written back, a program writes to the holes *written* in this order.  ``latencies_ns`` has the
+    latencies of its calls in the model, by their number, and in the literal kernel.
+
     The first log record is submitted at ``log_ns`` in the model; ``log_follows_ns`` is the literal time.
     """
 
-    def __init__(self, what: Scenario, dirty: Sequence[int]) -> None:
+    def __init__(self, what: Scenario, dirty: Sequence[int], written: Sequence[int] = ()) -> None:
         signals = Signals()
+        self._written = written
+        self._program: Process | None = None
         self._scenario = what
         self._dirty = dirty
         self._machine = machine = build(what, 1, signals=signals)
@@ -88,6 +99,10 @@ class Both:
             self.log_follows_ns = self._file.clean_ns + costs.log.record_ns
         else:  # the sync(2) does not wait for pages alone
             self.log_ns = None
+        self.latencies_ns = (
+            {} if self._program is None else self._program.latencies.write.bins(),
+            bins(self._file.latencies_ns),
+        )
         of_file = self._sectors()
         self.of_model = [event for (first, _), event in self._heard if first in of_file]
         self.locks = {
@@ -111,7 +126,8 @@ class Both:
         for pages in ([max(self._dirty)], sorted(self._dirty)):
             filesystem.write(inode, np.array(pages), 1)
         filesystem.close(inode)
-        inode.wb.account_dirtied(len(self._dirty))
+        # sync(2) first asks for as many pages as are dirty.  It must also ask for the program's.
+        inode.wb.account_dirtied(len(self._dirty) + len(self._written))
         inode.dirty_pages = len(self._dirty)
         inode.wb.add(inode, self._machine.env.now)
         self._sb.has_pages()
@@ -138,7 +154,28 @@ class Both:
             yield from queue.flush()
 
         flusher.start(flush())
+        if self._written:
+            self._begin_writers(Task(clock, 3))
         self._before = {name: self._locks_of_model(name) for name in self._counts}
+
+    def _begin_writers(self, literal: Task) -> None:
+        """Begin the program in the model and as the task *literal*, `AFTER_NS` after the flusher."""
+        machine, calls = self._machine, Calls(user_ns=USER_NS)
+        self._program = process = machine.process("program")
+        self._inode.wb.account_dirtied(-len(self._written))
+        order = iter(self._written)
+
+        def take(count: int) -> Any:
+            return np.fromiter(islice(order, count), np.int64, count)
+
+        stream = Stream(machine.env, process, [self._inode], [take], calls, len(self._written), 256)
+        machine.env.start(process.task, stream.write(len(self._written)), AFTER_NS)
+
+        def body() -> Steps:
+            yield AFTER_NS
+            yield from self._file.write(literal, self._written, USER_NS, process.write_ns(1, self._sb))
+
+        literal.start(body())
 
     @property
     def _spec(self) -> Any:
@@ -259,9 +296,35 @@ def test_a_request_may_be_full_of_sectors_first() -> None:
     compare(Both(few, FILES["full requests"]))
 
 
+@pytest.mark.parametrize(
+    ("filesystem", "disk", "apart"), list(product(("loop-xfs", "loop-ext4"), ("loop", "pm9a3"), (1, 3, 40)))
+)
+def test_a_program_writes_while_its_file_is_written_back(filesystem: str, disk: str, apart: int) -> None:
+    """Its calls wait for the inode's lock as long as in the literal kernel, and so does the flusher.
+
+    They are ahead of the flusher, which writes their pages too.
+    """
+    dirty = [*FILES["hundred"], 6_000]
+    written = list(range(1_000, 1_000 + 60 * apart, apart))
+    np.random.default_rng(1).shuffle(written)
+    both = Both(scenario(filesystem, disk, nr_requests=1_000), dirty, written)
+    compare(both)
+    name = "ILOCK" if filesystem == "loop-xfs" else "i_data_sem"
+    assert both.locks[name][1][1] > 10, "the calls and the flusher must meet"
+
+
+def bins(latencies_ns: Iterable[int]) -> dict[int, int]:
+    """Return the number of *latencies_ns* by the middle of fio's bin."""
+    latency = Latency()
+    for ns in latencies_ns:
+        latency.add(ns)
+    return latency.bins()
+
+
 def compare(both: Both) -> None:
     """Assert that all events and then all locks are the same; XFS's log follows the last clean page."""
     assert both.literal
+    assert both.latencies_ns[0] == both.latencies_ns[1]
     for at, (event, literal) in enumerate(zip_longest(both.of_model, both.literal)):
         assert event == literal, f"event {at} of {len(both.literal)}"
     for name, (of_model, of_literal) in both.locks.items():

@@ -70,7 +70,8 @@ class Xfs(File):
 
     def writepages(self) -> Steps:
         """iomap_writepages: map each page if necessary; submit an ioend that the page does not follow."""
-        while (page := self._next_dirty()) >= 0:
+        page = 0
+        while (page := self._next_dirty(page)) >= 0:
             if page not in self._blocks:
                 yield from self._map(page)
             if self._ioend is not None and not self._goes_on(page):
