@@ -66,7 +66,7 @@ class Both:
 
     ``of_model`` and ``literal`` are the events of each, ``locks`` the counts of the locks of both, by name.
     While it is written back, a program writes to the holes *written* in this order.  ``latencies_ns`` has the
-    latencies of its calls in the model, by their number, and in the literal kernel.
+    figures of its calls in the model, and in the literal kernel.
 
     The first log record is submitted at ``log_ns`` in the model; ``log_follows_ns`` is the literal time.
     """
@@ -100,8 +100,8 @@ class Both:
         else:  # the sync(2) does not wait for pages alone
             self.log_ns = None
         self.latencies_ns = (
-            {} if self._program is None else self._program.latencies.write.bins(),
-            bins(self._file.latencies_ns),
+            figures_of(Latency() if self._program is None else self._program.latencies.write),
+            figures_of(latency_of(self._file.latencies_ns)),
         )
         of_file = self._sectors()
         self.of_model = [event for (first, _), event in self._heard if first in of_file]
@@ -313,12 +313,17 @@ def test_a_program_writes_while_its_file_is_written_back(filesystem: str, disk: 
     assert both.locks[name][1][1] > 10, "the calls and the flusher must meet"
 
 
-def bins(latencies_ns: Iterable[int]) -> dict[int, int]:
-    """Return the number of *latencies_ns* by the middle of fio's bin."""
+def latency_of(calls_ns: Iterable[int]) -> Latency:
+    """Return calls of these lengths (ns)."""
     latency = Latency()
-    for ns in latencies_ns:
+    for ns in calls_ns:
         latency.add(ns)
-    return latency.bins()
+    return latency
+
+
+def figures_of(of: Latency) -> tuple[object, ...]:
+    """Return the figures of calls: their sum, the shortest, the longest, and their bins."""
+    return int(of.total_ns), int(of.min_ns), int(of.max_ns), of.bins()
 
 
 def compare(both: Both) -> None:
