@@ -73,10 +73,10 @@ class Task:
 
 
 class LockCounts:
-    """The acquisitions of a class of locks, the contended acquisitions, and the time held (ns)."""
+    """The acquisitions of a class of locks, the contended ones, and the times held and waited (ns)."""
 
     def __init__(self) -> None:
-        self.acquisitions = self.contentions = self.hold_ns = 0
+        self.acquisitions = self.contentions = self.hold_ns = self.wait_ns = 0
 
 
 class Semaphore:
@@ -88,7 +88,7 @@ class Semaphore:
         self._wake_ns = wake_ns
         self._owner: Task | None = None
         self._since_ns = 0
-        self._waiters: deque[Task] = deque()
+        self._waiters: deque[tuple[Task, int]] = deque()
 
     def try_down(self, task: Task) -> bool:
         """Take the semaphore if it is free; return whether it was."""
@@ -101,7 +101,7 @@ class Semaphore:
         """Take the semaphore, or sleep until it is handed over."""
         if not self.try_down(task):
             self._counts.contentions += 1
-            self._waiters.append(task)
+            self._waiters.append((task, self._clock.now))
             yield SLEEP
 
     def up(self) -> None:
@@ -109,7 +109,9 @@ class Semaphore:
         self._counts.hold_ns += self._clock.now - self._since_ns
         self._owner = None
         if self._waiters:
-            self._take(task := self._waiters.popleft())
+            task, since_ns = self._waiters.popleft()
+            self._counts.wait_ns += self._clock.now - since_ns
+            self._take(task)
             task.wake(self._wake_ns)
 
     def _take(self, task: Task) -> None:
@@ -151,6 +153,7 @@ class RwSemaphore:
         self._handed_off = False
         self._readers_stayed = False
         self._timer = 0  # only the last timer counts
+        self._asked_ns: dict[Task, int] = {}  # since when each writer waits
 
     def down_read(self, task: Task) -> Steps:
         """Take the lock for reading."""
@@ -173,6 +176,7 @@ class RwSemaphore:
         since_ns = self._clock.now
         if not self._free or self._handed_off:
             self._counts.contentions += 1
+            self._asked_ns[task] = since_ns
             if self._may_spin():
                 self._spinning.append(task)
                 yield SPIN
@@ -231,6 +235,7 @@ class RwSemaphore:
         self._writer = task
         self._since_ns = self._clock.now
         self._counts.acquisitions += 1
+        self._counts.wait_ns += self._clock.now - self._asked_ns.pop(task, self._clock.now)
         task.owns.append(self)
 
     def _next(self) -> None:
@@ -239,6 +244,7 @@ class RwSemaphore:
             task = self._spinning.popleft()
             self._own(task)
             self._since_ns += self._line_ns
+            self._counts.wait_ns += self._line_ns
             task.wake(self._line_ns)
         elif self._sleeping and self._sleeping[0].reads:
             while self._sleeping and self._sleeping[0].reads:

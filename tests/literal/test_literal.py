@@ -108,15 +108,15 @@ class Both:
         self.locks = {
             name: (
                 [after - self._before[name][at] for at, after in enumerate(self._locks_of_model(name))],
-                [counts.acquisitions, counts.contentions, counts.hold_ns],
+                [counts.acquisitions, counts.contentions, counts.hold_ns, counts.wait_ns],
             )
             for name, counts in self._counts.items()
         }
 
     def _locks_of_model(self, name: str) -> list[int]:
-        """Return the acquisitions of the locks with *name*, the contended ones, and the time held (ns)."""
+        """Return the figures of the locks with *name*, in the order of `LockCounts`."""
         (stat,) = [lock.stat for lock in self._machine.locks if lock.name.endswith(f"/{name}")]
-        return [stat.acquisitions, stat.contentions, stat.hold_ns]
+        return [stat.acquisitions, stat.contentions, stat.hold_ns, stat.wait_ns]
 
     def _write(self, writer: Any) -> Any:
         """Make the file and dirty its pages, the last one first, so that no later block is reserved."""
