@@ -129,6 +129,32 @@ mounts.m1 = { like = "loop-xfs", disk = "d0", at = "/m1", size = "4 GiB" }
 programs.p0 = { command = "sync", start = "3 ms" }
 programs.p1 = { command = "fs_mark -k -S0 -n 46 -s 4096 -L 3 -d /m0/0 -d /m1/1", start = "0 ms" }
 """
+NO_LENGTH: Final = """\
+title = "tasks ask for a lock at the instant at which a section of no length ends"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 3
+kernel.like = "2.6.29"
+kernel.dirty.dirty_bytes = "1 MiB"
+kernel.dirty.dirty_background_bytes = "800 KiB"
+kernel.writeback.interval = "7 ms"
+kernel.writeback.expire = "0 ms"
+sync_after = true
+kernel.flusher = { kind = "parallel", by = "processor" }
+machine.disks.d0.like = "sata-ssd"
+machine.disks.d0.queue.elevator = { scheduler = "deadline", fifo_batch = 3 }
+machine.disks.d0.queue.nr_requests = 31
+machine.disks.d0.queue.driver_depth = 128
+machine.disks.d1.like = "sata-disk"
+machine.disks.d1.queue.elevator = { scheduler = "noop", fifo_batch = 3 }
+machine.disks.d1.queue.nr_requests = 128
+machine.disks.d1.queue.driver_depth = 128
+mounts.m0 = { like = "loop-ext4", disk = "d1", at = "/m0", size = "4 GiB" }
+mounts.m1 = { like = "loop-ext4", disk = "d1", at = "/m1", size = "4 GiB" }
+programs.p0 = { command = "sync", start = "40 ms" }
+programs.p1 = { command = "dd if=/dev/zero of=/m1/p1x4 bs=4k count=28", start = "0 ms" }
+programs.p2 = { command = "sync", start = "40 ms" }
+"""
 PLUG_NS: Final = 3 * MS
 CONGESTED: Final = '{ kind = "pdflush"', "2.6."
 """Marks of configurations whose tasks may sleep in congestion_wait, for HZ / 10 without congestion."""
@@ -139,6 +165,7 @@ CONGESTION_WAIT_NS: Final = 100 * MS
 @given(scenarios(), st.integers(1, 9), step_lengths())
 @example(WATCHED, 9, USUAL)
 @example(GIVEN_BACK, 3, USUAL)
+@example(NO_LENGTH, 3, StepLengths(calls=2))
 def test_laws_hold_in_any_scenario(text: str, seed: int, lengths: StepLengths) -> None:
     """Any run keeps these laws:
 

@@ -188,14 +188,15 @@ class StockSpinLock:
 
         def serve() -> Iterator[Any]:
             yield request
-            if not free:
+            if free:
+                yield env.timeout(hold_ns, self._urgent)
+            else:  # one wait, so that a section of no length ends before another task asks at this instant
                 self._got(task, True)
-                yield env.timeout(self._hand_off_ns, task.rank)
-                spun_ns = env.now - since_ns
+                yield env.timeout(self._hand_off_ns + hold_ns, self._urgent)
+                spun_ns = env.now - hold_ns - since_ns
                 spins(task, self.name, self._waited, spun_ns)
                 self.stat.waited(spun_ns)
                 self.stat.hand_off_ns += self._hand_off_ns
-            yield env.timeout(hold_ns, self._urgent)
             self._hand_off_ns = self._next_hand_off_ns(task)
             self._resource.release(request)
             yield env.timeout(then_ns, task.rank)

@@ -181,7 +181,7 @@ class CallResult:
     """The latencies of the system calls of one kind of a program, until the run ended (ns).
 
     ``percentiles_ns``: by `PERCENTILES`.  ``bins_ns``: the number of calls by the middle of fio's bin.
-    ``slowest``: the slowest octaves.
+    ``slowest``: the slowest octaves.  Calls for reckoned files are left out.
     """
 
     count: int
