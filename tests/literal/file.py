@@ -53,8 +53,8 @@ class IoEnd:
 class File(ABC):
     """A file with *dirty* pages, whose writeback *flusher* starts and *worker* completes.
 
-    ``blocks`` has the block of each page that has one.  Block 0 is block *base* of the disk.  A bio has at
-    most *bio_pages* pages, in segments of *segment_pages* pages.
+    Block 0 of the file's pages is block *base* of the disk.  A bio has at most *bio_pages* pages, in segments
+    of *segment_pages* pages.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class File(ABC):
         self._worker = worker
         self._times = times
         self._dirty = set(dirty)
-        self._blocks: dict[int, int] = {}
+        self._blocks: dict[int, int] = {}  # of each page that has a block
         self._base = base
         self._bio_pages, self._segment_pages = bio_pages, segment_pages
         self.inode_counts = LockCounts()
