@@ -14,10 +14,10 @@ from tests.literal.block import Link, Log, NullDevice, Queue
 from tests.literal.clock import Clock, LockCounts, Steps, Task
 from tests.literal.ext4 import Ext4
 from tests.literal.file import Times
-from tests.literal.xfs import Group, Xfs
+from tests.literal.mballoc import GROUP_BLOCKS, Group, Mballoc
+from tests.literal.xfs import Group as XfsGroup
+from tests.literal.xfs import Xfs
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.filesystems.ext4.mballoc import Mballoc
-from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.machine import build
 from wbsim.models.scenario import Scenario
 from wbsim.models.syscalls.latency import Latency
@@ -68,10 +68,14 @@ class Both:
     While it is written back, a program writes to the holes *written* in this order.  ``latencies_ns`` has the
     figures of its calls in the model, and in the literal kernel.
 
+    On a *worn* disk, the free space of ext4's groups is in pieces.
+
     The first log record is submitted at ``log_ns`` in the model; ``log_follows_ns`` is the literal time.
     """
 
-    def __init__(self, what: Scenario, dirty: Sequence[int], written: Sequence[int] = ()) -> None:
+    def __init__(
+        self, what: Scenario, dirty: Sequence[int], written: Sequence[int] = (), worn: bool = False
+    ) -> None:
         signals = Signals()
         self._written = written
         self._program: Process | None = None
@@ -79,6 +83,8 @@ class Both:
         self._dirty = dirty
         self._machine = machine = build(what, 1, signals=signals)
         self._sb: Any = only(machine.mounts)
+        if worn:
+            wear(self._sb.filesystem.placement.mballoc)
         self._inode: Any = None
         self._clock: Clock | None = None
         self._heard: list[tuple[tuple[int, int], tuple[Any, ...]]] = []
@@ -210,7 +216,7 @@ class Both:
         file = Xfs(
             *parts, **self._given((self._spec.inode_bytes - 176) // 16), home=home,
             base=self._sb.first_block + home * placement.group_blocks, group_blocks=placement.group_blocks,
-            groups=[Group(group.free.table().tolist()) for group in placement.groups],
+            groups=[XfsGroup(group.free.table().tolist()) for group in placement.groups],
             commit_ns=costs.log.commit_ns,
             rmap_ns=costs.rmap_ns if self._spec.rmapbt else 0,
             rmap_ioend_ns=costs.rmap_ioend_ns if self._spec.rmapbt else 0,
@@ -219,17 +225,14 @@ class Both:
         return file
 
     def _ext4(self, *parts: Any) -> Ext4:
-        *parts, task = parts
-        placement, rules = self._sb.filesystem.placement, self._scenario.kernel.filesystems["ext4"]
-        mballoc = Mballoc(self._spec.geometry, by_order=rules.by_order)
-        mballoc.read_bitmaps(self._inode.goal_group // self._spec.geometry.flex_groups)  # for the directory
-        free, *_ = placement.free_tables()
-        for block in sorted(blocks_of(mballoc.extents()) - blocks_of(free.tolist())):
-            assert mballoc.take_exactly(block, 1)
-        found = NewBlocks(mballoc, rules, 8, self._spec.geometry.groups, [])
+        *parts, _ = parts
+        placement, inode = self._sb.filesystem.placement, self._inode
+        groups = {number: Group(of.runs()) for number, of in placement.mballoc.groups.items()}
+        geometry = self._spec.geometry
+        mballoc = Mballoc(groups, geometry.groups, geometry.flex_groups, last_groups=[0] * 8)
         file = Ext4(
-            *parts, **self._given(4), pages=self._inode.file.pages, inode=self._inode, new_blocks=found,
-            task=task, base=self._sb.first_block,
+            *parts, **self._given(4), mballoc=mballoc, number=inode.number,
+            goal=inode.goal_group * GROUP_BLOCKS, size=max(self._dirty) + 1, base=self._sb.first_block,
         )  # fmt: skip
         self._counts = {"i_data_sem": file.inode_counts}
         return file
@@ -256,9 +259,12 @@ class Both:
         self._heard.append((sectors[0], (self._machine.env.now, name, *what)))
 
 
-def blocks_of(extents: Iterable[Sequence[int]]) -> set[int]:
-    """Return all blocks of *extents* (first block and length of each)."""
-    return {block for first, length in extents for block in range(first, first + length)}
+def wear(mballoc: Any) -> None:
+    """Take pieces of several sizes out of the groups whose bitmaps have been read."""
+    random = np.random.default_rng(7)
+    for number in list(mballoc.groups):
+        for length in random.permutation([1, 2, 5, 30, 100, 300, 700] * (number + 1)):
+            mballoc.take_exactly(number * GROUP_BLOCKS + int(random.integers(GROUP_BLOCKS)), int(length))
 
 
 def runs(count: int, pages: int, apart: int) -> list[int]:
@@ -270,6 +276,7 @@ FILES: Final = {
     "page": runs(1, 1, 1), "run": runs(1, 8, 8), "long": runs(1, 700, 700), "five": runs(5, 2, 7),
     "plug": runs(31, 1, 3), "hundred": runs(100, 1, 5), "32 pages": runs(4, 32, 100),
     "small, large, small": [0, *range(10, 50), 60, 70], "full requests": runs(45, 16, 100),
+    "16 pages": runs(3, 2, 7), "leaves": runs(400, 1, 3), "windows": runs(40, 100, 130),
 }  # fmt: skip
 """The dirty pages of files with one bio, several bios in one extent, and extents in one or several plugs.
 
@@ -283,6 +290,12 @@ Some requests have exactly the size at which a plug is flushed, or the largest s
 def test_model_matches_the_literal_kernel(file: str, filesystem: str, disk: str) -> None:
     """Each bio and each request has the same times in both, and all locks have the same counts."""
     compare(Both(scenario(filesystem, disk, nr_requests=1_000), FILES[file]))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_blocks_are_those_of_the_literal_kernel_on_a_worn_disk(file: str) -> None:
+    """No group has a free run of the size of a window, for some windows."""
+    compare(Both(scenario("loop-ext4", "pm9a3", nr_requests=1_000), FILES[file], worn=True))
 
 
 def test_wait_for_a_request_ends_with_the_first_completion() -> None:

@@ -12,7 +12,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.filesystems import LOOP_EXT4
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
-from wbsim.models.filesystems.ext4.inodes import FAR_PAGE, Ext4File, Leaf
+from wbsim.models.filesystems.ext4.inodes import Ext4File
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.interfaces import NoSpace
@@ -59,20 +59,20 @@ def test_small_files_follow_each_other_in_the_processor_s_run() -> None:
     A file that does not fit into the rest of a run gets a new run.  The nearer run to the goal is used first.
     """
     fs = ext4()
-    first, got = fs.of_locality_group(task(0), 2, 5)
+    first, got = fs.of_locality_group(task(0), 2 * GROUP_BLOCKS, 5)
     assert (first // GROUP_BLOCKS, got) == (2, 5)
-    assert fs.of_locality_group(task(0), 2, 3) == (first + 5, 3)
-    assert fs.of_locality_group(task(2), 2, 1) == (first + 8, 1)
-    other, _ = fs.of_locality_group(task(1), 2, 1)
+    assert fs.of_locality_group(task(0), 2 * GROUP_BLOCKS, 3) == (first + 5, 3)
+    assert fs.of_locality_group(task(2), 2 * GROUP_BLOCKS, 1) == (first + 8, 1)
+    other, _ = fs.of_locality_group(task(1), 2 * GROUP_BLOCKS, 1)
     assert other == first + 512
-    assert fs.of_locality_group(task(0), 2, 503) == (first + 9, 503)
+    assert fs.of_locality_group(task(0), 2 * GROUP_BLOCKS, 503) == (first + 9, 503)
     assert fs.locality_groups[0] == []
-    far, _ = fs.of_locality_group(task(0), 50, 500)
-    near, _ = fs.of_locality_group(task(0), 3, 500)
+    far, _ = fs.of_locality_group(task(0), 50 * GROUP_BLOCKS, 500)
+    near, _ = fs.of_locality_group(task(0), 3 * GROUP_BLOCKS, 500)
     assert (far // GROUP_BLOCKS, near // GROUP_BLOCKS) == (50, 3)
-    assert fs.of_locality_group(task(0), 49, 1) == (far + 500, 1)
-    assert fs.of_locality_group(task(0), 4, 1) == (near + 500, 1)
-    assert fs.of_locality_group(task(0), 2, 600)[1] == 600
+    assert fs.of_locality_group(task(0), 49 * GROUP_BLOCKS, 1) == (far + 500, 1)
+    assert fs.of_locality_group(task(0), 4 * GROUP_BLOCKS, 1) == (near + 500, 1)
+    assert fs.of_locality_group(task(0), 2 * GROUP_BLOCKS, 600)[1] == 600
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_window_lies_next_to_its_neighbour_or_at_the_goal() -> None:
     assert got == 512
     assert taken != first + 512, "the block after the first run is taken"
     fs.goals[12 % len(fs.goals)] = 40
-    assert fs.beside(inode(), file, 2_100, 2_600)[0] // GROUP_BLOCKS == 40
+    assert fs.beside(inode(), file, 2_560, 3_072)[0] // GROUP_BLOCKS == 40
 
 
 @pytest.mark.parametrize(("kernel", "processors", "goals"), [("6.18", 2, 2), ("6.18", 64, 24), ("6.1", 8, 1)])
@@ -143,18 +143,18 @@ def test_inode_number_selects_the_goal() -> None:
     assert fs.goals == [10, 50]
 
 
-def test_closed_file_continues_in_the_group_of_its_last_block() -> None:
-    """A file without a block begins in the goal group of its inode."""
+def test_closed_file_continues_in_the_group_of_its_last_extent() -> None:
+    """A file without an extent begins in the goal group of its inode."""
     fs = ext4()
     file = opened(64, range(20, 60))
     file.open = False
-    file.pages.states[19], file.pages.blocks[19] = MAPPED, 30 * GROUP_BLOCKS + 5
+    file.tree.insert(3, 50 * GROUP_BLOCKS + 5, 2)
     fs.hold(task(), inode(), file, 20, 40)
-    assert held(file)[0][1] // GROUP_BLOCKS == 30
+    assert held(file)[0][1] // GROUP_BLOCKS == 50
     other = opened(64, range(40))
     other.open = False
-    fs.hold(task(), inode(goal_group=7), other, 0, 40)
-    assert held(other)[0][1] // GROUP_BLOCKS == 7
+    fs.hold(task(), inode(goal_group=57), other, 0, 40)
+    assert held(other)[0][1] // GROUP_BLOCKS == 57
 
 
 def test_full_disk_takes_back_held_blocks() -> None:
@@ -164,7 +164,7 @@ def test_full_disk_takes_back_held_blocks() -> None:
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     fs = NewBlocks(mballoc, rules, 2, geometry.groups, [file])
     fs.hold(task(), inode(), file, 0, 2_000)
-    kept, _ = fs.of_locality_group(task(), 2, 1)
+    kept, _ = fs.of_locality_group(task(), 2 * GROUP_BLOCKS, 1)
     while (found := mballoc.find(0, 32_768))[1]:
         assert found[1] > 0
     assert len(held(file)) == 1_024
@@ -179,124 +179,19 @@ def test_full_disk_takes_back_held_blocks() -> None:
         fs.find(0, 32_768)
 
 
-def apart(*pages: int) -> Ext4File:
-    """Return a file of 4 000 pages with an extent of one page at each of *pages*, none next to another."""
-    file = Ext4File(True)
-    file.make_room(4_000, 4_000)
-    file.pages.size[0] = 4_000
-    for page in pages:
-        file.pages.states[page] = MAPPED
-        file.pages.blocks[page] = 3 * page
-    return file
-
-
-def leaves_of(file: Ext4File) -> list[tuple[int, int, int]]:
-    """Return the block, the first page and the extents of each leaf."""
-    return [(leaf.block, leaf.page, leaf.extents) for leaf in file.leaves]
-
-
-def test_inode_holds_four_extents_before_a_leaf_does() -> None:
-    """The room of the inode or of the only leaf is for any page."""
-    file = apart(0, 10, 20, 30)
-    assert file.room_at(5) == (4, FAR_PAGE)
-    file.took(30, 4, 0, 0)
-    assert file.room_at(5) == (0, FAR_PAGE)
-    file.grow(40, 700)
-    assert leaves_of(file) == [(700, 0, 4)]
-    file.took(40, 1, 0, 0)
-    assert file.room_at(2_000) == (335, FAR_PAGE)
-
-
-def test_full_leaf_is_split_behind_a_new_extent() -> None:
-    """The leaf has 340 extents, on the even pages from 0 on.
-
-    * A new extent at page 101 moves the 289 extents behind it to a new leaf.
-    * A new extent at page 679, behind all others, is alone in a new leaf.
-    """
-    file = apart(*range(0, 680, 2), 101)
-    file.leaves = [Leaf(700, 0, 340)]
-    assert file.room_at(101) == (0, FAR_PAGE)
-    assert not file.has_room_behind(101)
-    file.grow(101, 701)
-    assert leaves_of(file) == [(700, 0, 51), (701, 102, 289)]
-    file.took(101, 1, 0, 0)
-    assert (file.room_at(101), file.room_at(102)) == ((288, 102), (51, FAR_PAGE))
-    at_the_end = apart(*range(0, 680, 2), 679)
-    at_the_end.leaves = [Leaf(700, 0, 340)]
-    at_the_end.grow(679, 701)
-    assert leaves_of(at_the_end) == [(700, 0, 340), (701, 679, 0)]
-
-
-def test_extent_behind_a_full_leaf_goes_to_the_next_leaf() -> None:
-    """The next leaf then begins at the page of the extent.
-
-    An extent inside the full leaf finds no room, and neither does one before a second full leaf.
-    """
-    file = apart(*range(0, 680, 2), 1_000)
-    file.leaves = [Leaf(700, 0, 340), Leaf(701, 1_000, 1)]
-    assert not file.has_room_behind(101)
-    assert file.has_room_behind(900)
-    assert leaves_of(file) == [(700, 0, 340), (701, 900, 1)]
-    file.leaves[1].extents = 340
-    assert not file.has_room_behind(800)
-
-
-def test_unwritten_extents_join_their_neighbours_once_converted() -> None:
-    """Converted ranges count for the allocations in their order.
-
-    event                               extents of the leaf
-    at first                            300
-    three allocations of 4 extents      304
-    3 ranges are converted              304
-    1 range is converted                299: two allocations join 5 neighbours
-    2 ranges are converted              299
-    """
-    file = apart(*range(0, 680, 2))
-    file.leaves = [Leaf(700, 0, 300)]
-    file.took(7, 2, 3, 4)
-    file.took(9, 1, 2, 0)
-    file.took(11, 1, 0, 2)
-    assert (file.leaves[0].extents, file.room_at(9)) == (304, (36, FAR_PAGE))
-    file.wrote(3)
-    assert file.leaves[0].extents == 304
-    file.wrote(1)
-    assert file.leaves[0].extents == 299
-    file.wrote(2)
-    assert not file.unwritten
-
-
-def test_extents_of_the_inode_join_in_its_first_leaf() -> None:
-    """The leaf is made between the allocation and the conversion."""
-    file = apart(0)
-    file.took(0, 4, 2, 1)
-    file.grow(9, 700)
-    file.wrote(1)
-    assert (file.root, file.leaves[0].extents) == (4, 2)
-
-
-def test_one_conversion_may_end_several_allocations() -> None:
-    """Five ranges are all four ranges of the first allocation, and one of two ranges of the next."""
-    file = apart(0)
-    file.leaves = [Leaf(700, 0, 100)]
-    file.took(7, 1, 3, 4)
-    file.took(9, 1, 2, 2)
-    file.wrote(5)
-    assert (file.leaves[0].extents, list(file.unwritten)) == (99, [(1, file.leaves[0], 2)])
-
-
 def test_run_converts_all_extents_that_it_wrote() -> None:
     """The leaves of a random file then have its extents.
 
-    The count differs by pages that were rewritten before their conversion.
+    Two extents in two leaves do not become one.  Linux 6.18 left 15 to 23 leaves (docs/measurements.md E).
     """
     command = f"{FIO} --rw=randwrite --filesize=24m --nrfiles=2 --name=a"
     (case,) = parse(loop_config(command, dirty_mib=8, filesystem="loop-ext4"), "x.toml").cases
     machine = build(case.scenario, 1)
     machine.run()
     for file in only(machine.mounts).filesystem.layouts():
-        assert len(file.leaves) > 4
-        assert not file.unwritten
-        assert abs(sum(leaf.extents for leaf in file.leaves) - file.extent_count()) <= 2
+        assert 13 < file.tree.blocks < 25
+        in_leaves = sum(len(leaf.pages) for leaf in file.tree.leaves)
+        assert 0 <= in_leaves - file.extent_count() < file.tree.blocks
 
 
 def test_end_of_one_run_takes_time_for_each_folio() -> None:

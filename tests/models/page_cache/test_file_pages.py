@@ -76,17 +76,13 @@ def test_map_blocks_makes_delayed_pages_dirty_and_reserved_pages_mapped() -> Non
     assert (letters(of), of.pages.blocks.tolist()) == ("dDmd", [-1, 70, 71, -1])
 
 
-def test_used_held_blocks_join_the_extents_of_their_neighbours() -> None:
-    """`use_held` adds an extent, and each join makes one extent fewer: in front, behind, or both."""
+def test_pages_use_the_blocks_that_are_held_for_them() -> None:
+    """A hole keeps its held block."""
     of = file(".ddH")
     hold_blocks(of.pages, 0, 40, 3)
     assert (letters(of), of.pages.blocks.tolist()) == ("HhhH", [40, 41, 42, -1])
-    for front, back, made in ((9, 99, 1), (10, 99, 0), (9, 13, 0), (10, 13, -1)):
-        of = file("mhhm", {0: front, 1: 11, 2: 12, 3: back})
-        assert use_held(of.pages, 1, 2) == made
-        assert letters(of) == "mDDm"
-    assert use_held(file("h", {0: 5}).pages, 0, 1) == 1
-    assert use_held(file("Hh", {0: 4, 1: 5}).pages, 1, 1) == 1, "held blocks of a hole are not an extent"
+    use_held(of.pages, 1, 2)
+    assert (letters(of), of.pages.blocks.tolist()) == ("HDDH", [40, 41, 42, -1])
 
 
 @pytest.mark.parametrize(

@@ -114,19 +114,12 @@ def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
 
 
 @compiled
-def use_held(pages: Pages, page: int, count: int) -> int:
-    """Give *count* delayed pages from *page* on their held blocks, which must be contiguous.
-
-    Return the change in the number of extents.
-    """
-    states, blocks = pages.states, pages.blocks
+def use_held(pages: Pages, page: int, count: int) -> None:
+    """Give *count* delayed pages from *page* on their held blocks."""
+    states = pages.states
     for i in range(page, page + count):
         assert states[i] == DELAYED | HELD
         states[i] = DIRTY
-    end = page + count
-    joins_front = page > 0 and states[page - 1] & MAPPED_BIT and blocks[page - 1] == blocks[page] - 1
-    joins_back = end < len(states) and states[end] & MAPPED_BIT and blocks[end] == blocks[end - 1] + 1
-    return 1 - (1 if joins_front else 0) - (1 if joins_back else 0)
 
 
 @compiled

@@ -8,8 +8,9 @@ from __future__ import annotations
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
+from wbsim.models.filesystems.ext4.extent_tree import ROOT_EXTENTS
 from wbsim.models.filesystems.ext4.journal import Journal
-from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES, ROOT_EXTENTS
+from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.metadata import Ext4Metadata
 from wbsim.models.filesystems.ext4.names import Ext4Names
@@ -44,7 +45,7 @@ def ext4(
     )  # fmt: skip
     metadata = Ext4Metadata(
         journal=journal, geometry=geometry, map_credits=spec.journal.map_credits,
-        ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs,
+        ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs, mballoc=mballoc,
     )  # fmt: skip
     names = Ext4Names(parts=parts, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
     completions = Completions(

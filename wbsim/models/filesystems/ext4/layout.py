@@ -16,9 +16,6 @@ from wbsim.models.page_cache.pages import DELAYED, Pages, unplaced_around
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
 STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD
 GROUP_PREALLOC_PAGES: Final = 512  # MB_DEFAULT_GROUP_PREALLOC
-ROOT_EXTENTS: Final = 4
-LEAF_EXTENTS: Final = 340
-"""The number of extents that the inode, and one block of a file's tree, can hold."""
 _SMALL_WINDOWS: Final = tuple(4 << i for i in range(7))  # 16 KiB to 1 MiB: the complete file
 _LARGE_WINDOWS: Final = (
     (512, 1_024),

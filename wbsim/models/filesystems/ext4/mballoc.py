@@ -3,14 +3,14 @@
 Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group and ext4_mb_complex_scan_group
 (fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
 
-Left out: the groups' locks, stripes, the lists by average fragment (CR_GOAL_LEN_FAST searches in line),
-CR_BEST_AVAIL_LEN.  Left out also: bitmaps that are read ahead of a search or by ext4lazyinit, reserved
-blocks, blocks that are freed and not yet committed.
+Left out: the groups' locks, stripes, CR_BEST_AVAIL_LEN, the order of the lists before 6.17.  Left out also:
+bitmaps that are read ahead of a search or by ext4lazyinit, reserved blocks, blocks that are freed and not yet
+committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
 
@@ -43,6 +43,11 @@ class BlockGroup:
     def order(self) -> int:
         """Return the order of the largest buddy; -1 if no block is free."""
         return max((order for order, count in enumerate(self._buddies) if count), default=-1)
+
+    @property
+    def average_run(self) -> int:
+        """Return the mean length of the free runs; 0 if no block is free (bb_free / bb_fragments)."""
+        return self.blocks // len(self._runs) if self._runs else 0
 
     def take(self, block: int, length: int) -> bool:
         """Take exactly the *length* blocks from *block* of the group on, if all of them are free."""
@@ -86,16 +91,17 @@ class BlockGroup:
         (mb_find_extent).
         """
         best: Free | None = None
-        fitting = any(size >= length for size in self._runs.values())
-        runs = (run for run in self.runs() if run.size >= length or not fitting)
-        for seen, piece in enumerate((piece for run in runs for piece in _pieces(run, length)), 1):
+        least = length if any(size >= length for size in self._runs.values()) else 1
+        runs = (run for run in self.runs() if run.size >= least)
+        pieces = (piece for run in runs for piece in _pieces(run, length) if piece.size >= least)
+        for seen, piece in enumerate(pieces, 1):
             if piece.size == length:
                 return piece
             better = best is None or (
                 length < piece.size < best.size if best.size > length else piece.size > best.size
             )
             best = piece if better else best
-            if fitting and seen > _MIN_TO_SCAN and best is not None and best.size > length:
+            if best is not None and best.size > length and seen > _MIN_TO_SCAN:
                 break
         return best
 
@@ -145,9 +151,10 @@ def _pieces(run: Free, length: int) -> Iterator[Free]:
 class Mballoc:
     """The multiblock allocator: all groups of one filesystem.
 
-    *by_order*: a search prefers the most used group that has room.  On a fresh mount it searches only groups
-    whose bitmaps have been read: those of flex groups with a directory.  If these have no room, it reads all
-    bitmaps.  Before, it looks at *groups_in_line* groups from its goal on, and reads their bitmaps.
+    *by_order*: a search prefers the most used group that has room.  It knows the groups by their largest
+    buddy, and by the mean length of their free runs.  On a fresh mount it searches only groups whose bitmaps
+    have been read: those of flex groups with a directory.  If these have no room, it reads all bitmaps.
+    Before, it looks at *groups_in_line* groups from its goal on, and reads their bitmaps.
 
     Otherwise, and with few groups, a search goes from group to group and reads each bitmap on its way.
     """
@@ -159,6 +166,7 @@ class Mballoc:
         self._in_line_groups = min(groups_in_line, self._count) if self._by_order else self._count
         self.groups: dict[int, BlockGroup] = {}
         self.of_order: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
+        self._of_average: list[SortedList[int]] = [SortedList() for _ in range(_ORDERS)]
         self._free = [
             sum(geometry.free_blocks(number) for number in self._numbers(flex))
             for flex in range(geometry.flexes)
@@ -184,7 +192,11 @@ class Mballoc:
         Returns the first block and the number of blocks, 0 if no block is free.
         """
         while True:
-            found = self._find_order(group, length) or self._find_piece(group, length)
+            found = (
+                self._find_order(group, length)
+                or self._find_average(group, length)
+                or self._find_piece(group, length)
+            )
             if found is not None and (found[1] == length or len(self.groups) == self._count):
                 return found
             if len(self.groups) == self._count:
@@ -252,6 +264,19 @@ class Mballoc:
         self._take(group, offset, length)
         return group.first_block + offset, length
 
+    def _find_average(self, start: int, length: int) -> tuple[int, int] | None:
+        """CR_GOAL_LEN_FAST: take *length* blocks of a group whose free runs have as many on average."""
+        numbers = self._in_line(start, self._in_line_groups)
+        if self._by_order:
+            numbers = chain(numbers, self._in_lists(start, self._of_average[_average_order(length) :]))
+        for group in (self._group(number) for number in numbers):
+            if group.average_run >= length:
+                piece = group.best_piece(length)
+                assert piece is not None, "a run has the average length at least"
+                self._take(group, piece.first, length)
+                return group.first_block + piece.first, length
+        return None
+
     def find_in(self, number: int, length: int) -> tuple[int, int]:
         """Take *length* blocks of the first run in group *number* that has them, or as `find` does."""
         group = self._group(number)
@@ -262,7 +287,10 @@ class Mballoc:
         return self.find(number, length)
 
     def _find_piece(self, start: int, length: int) -> tuple[int, int] | None:
-        """Take *length* blocks of the first group from *start* on that has them, or the largest piece."""
+        """CR_GOAL_LEN_SLOW and CR_ANY_FREE: take blocks of the first group from *start* on that has enough.
+
+        If no group has enough, take the largest piece.
+        """
         best: tuple[BlockGroup, Free] | None = None
         for place, number in enumerate(self._in_line(start, self._count)):
             group = self._group(number) if place < self._in_line_groups else self.groups.get(number)
@@ -279,16 +307,16 @@ class Mballoc:
         return group.first_block + piece.first, got
 
     def _most_used(self, start: int, order: int) -> BlockGroup | None:
-        """Return the group whose largest buddy is the smallest one of at least *order*.
+        """Return the group whose largest buddy is the smallest one of at least *order*, from *start* on."""
+        numbers = self._in_lists(start, self.of_order[order:])
+        return next((self.groups[at] for at in numbers if not self.geometry.keeps_off_data(at)), None)
 
-        The search goes from *start* on, and then from the first group on.
-        """
+    def _in_lists(self, start: int, lists: Sequence[SortedList[int]]) -> Iterator[int]:
+        """Yield the groups of *lists*, list by list: those behind the groups in line, then the others."""
+        start = (start + self._in_line_groups) % self._count
         for least, behind in ((start, self._count), (0, start)):
-            for listed in self.of_order[order:]:
-                for number in listed.irange(least, behind, inclusive=(True, False)):
-                    if not self.geometry.keeps_off_data(number):
-                        return self.groups[number]
-        return None
+            for listed in lists:
+                yield from listed.irange(least, behind, inclusive=(True, False))
 
     def _next_with(self, start: int, order: int) -> BlockGroup | None:
         """Return the first group in line with a buddy of at least *order*; None if none has it."""
@@ -326,8 +354,21 @@ class Mballoc:
         self._free[group.number // self.geometry.flex_groups] += group.blocks
         if group.order >= 0:
             self.of_order[group.order].add(group.number)
+            self._of_average[_average_order(group.average_run)].add(group.number)
 
     def _unlist(self, group: BlockGroup) -> None:
         self._free[group.number // self.geometry.flex_groups] -= group.blocks
         if group.order >= 0:
             self.of_order[group.order].remove(group.number)
+            self._of_average[_average_order(group.average_run)].remove(group.number)
+
+
+def _average_order(length: int) -> int:
+    """Return the list for groups whose free runs have *length* blocks on average.
+
+    Stands for mb_avg_fragment_size_order.
+
+    >>> [_average_order(length) for length in (1, 3, 4, 32_768)]
+    [0, 0, 1, 13]
+    """
+    return min(max(length.bit_length() - 2, 0), _ORDERS - 1)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.delalloc_parts import Metadata
-from wbsim.models.filesystems.ext4.geometry import Geometry
+from wbsim.models.filesystems.ext4.extent_tree import NO_BLOCK
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.journal import Journal
+from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps, Wait
@@ -18,14 +20,14 @@ from wbsim.sim.engine import Steps, Wait
 class Ext4Metadata(Metadata[Ext4Inode]):
     """The metadata of one mounted ext4, in its ``journal``.
 
-    A handle that maps an extent asks for *map_credits*.
+    A handle that maps an extent asks for *map_credits*.  *mballoc* gets a block back when a tree shrinks.
     """
 
     gives_way: bool
 
     def __init__(
         self, *, journal: Journal, geometry: Geometry, map_credits: int, ioend_ns: int, unwritten: bool,
-        costs: MapCosts,
+        costs: MapCosts, mballoc: Mballoc,
     ) -> None:  # fmt: skip
         self.journal = journal
         self.gives_way = False
@@ -34,6 +36,7 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         self._ioend_ns = ioend_ns
         self._unwritten = unwritten
         self._costs = costs
+        self._mballoc = mballoc
 
     @property
     def log_bytes(self) -> int:
@@ -52,8 +55,8 @@ class Ext4Metadata(Metadata[Ext4Inode]):
     def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int) -> None:
         """Log an extent that was mapped at *page*: the blocks of `log_extent`, and the leaf, if any."""
         self.log_extent(inode, inode.goal_group)
-        if file.leaves:
-            self.journal.log((file.leaves[file.leaf_of(page)].block,))
+        if (leaf := file.tree.leaf_of(page).block) != NO_BLOCK:
+            self.journal.log((leaf,))
 
     def log_extent(self, inode: Ext4Inode, group: int) -> None:
         """Log the blocks of an extent of *inode* in *group*: inode, bitmap and descriptor."""
@@ -78,7 +81,9 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         moved_ns = self._costs.moved_range_ns(file, task)
         worker.spent.complete += moved_ns
         yield locked_ns + moved_ns
-        file.wrote(ioend.mapped)
+        if ioend.mapped and (leaf := file.tree.convert(ioend.page, ioend.pages)) != NO_BLOCK:
+            self._mballoc.give_back(leaf, 1)
+            self.log_extent(inode, leaf // GROUP_BLOCKS)
         file.lock.up_write()
         self._log_inode(inode)
 

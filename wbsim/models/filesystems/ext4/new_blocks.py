@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wbsim.models.filesystems.ext4.extent_tree import NO_BLOCK
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import GROUP_PREALLOC_PAGES, STREAM_REQUEST_PAGES, placed_in, window
@@ -44,18 +45,26 @@ class NewBlocks:
 
     def hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """ext4_mb_group_or_file: hold blocks for *count* pages from *page* on, or for more around them."""
+        goal = self.goal(inode, file, page)
         closed = not file.open and page + count == file.size
         small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
         start, end = page, page + count
         if small and (self._rules.packs_closed or not closed):
-            block, got = self.of_locality_group(task, inode.goal_group, count)
+            block, got = self.of_locality_group(task, goal, count)
         elif closed:
-            block, got = self.find(group_in_front(file, page, inode.goal_group), count)
+            block, got = self.find(goal // GROUP_BLOCKS, count)
         else:
             start, end = window(file.pages, page, count)
             block, got = self.beside(inode, file, start, end)
         file.reach(block, got)
         hold_blocks(file.pages, placed_in(start, end, page, count, got), block, got)
+
+    def goal(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
+        """ext4_ext_find_goal, and the first block instead of a goal outside the filesystem."""
+        goal = file.tree.goal(page)
+        if goal == NO_BLOCK:
+            return inode.goal_group * GROUP_BLOCKS
+        return goal if 0 <= goal < self._mballoc.geometry.blocks else 0
 
     def beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
         """Take blocks for pages *start* to *end*, next to the neighbours' or where files continued last."""
@@ -71,16 +80,18 @@ class NewBlocks:
         self.goals[at] = wanted // GROUP_BLOCKS
         return wanted, length
 
-    def of_locality_group(self, task: Task, goal_group: int, count: int) -> tuple[int, int]:
-        """Take blocks for a small file: the next blocks of a run that *task*'s processor keeps."""
+    def of_locality_group(self, task: Task, goal: int, count: int) -> tuple[int, int]:
+        """Take blocks for a small file: the next blocks of the run next to *goal* that the processor keeps.
+
+        The processor is that of *task*.
+        """
         kept = self.locality_groups[task.rank % len(self.locality_groups)]
-        goal = goal_group * GROUP_BLOCKS
         enough = [run for run in kept if run[1] >= count]
         if enough:
             run = min(enough, key=lambda run: abs(run[0] - goal))
             kept.remove(run)
         else:
-            run = self.find(goal_group, max(GROUP_PREALLOC_PAGES, count))
+            run = self.find(goal // GROUP_BLOCKS, max(GROUP_PREALLOC_PAGES, count))
         block, free = run
         if free > count:
             kept.append((block + count, free - count))
@@ -113,10 +124,3 @@ class NewBlocks:
         """ext4_discard_preallocations: free the blocks that are held for *file*."""
         for block, count in file.give_up_held():
             self._mballoc.give_back(block, count)
-
-
-def group_in_front(file: Ext4File, page: int, otherwise: int) -> int:
-    """Return the group of the block in front of *page*; *otherwise* if that page has no block."""
-    if page and file.pages.states[page - 1] & MAPPED:
-        return int(file.pages.blocks[page - 1]) // GROUP_BLOCKS
-    return otherwise

@@ -58,7 +58,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         self.mballoc = mballoc
         self.files: list[PagedFile] = []
         self.new_blocks = NewBlocks(mballoc, rules, processors, geometry.groups, self.files)
-        self._tree_blocks = self._run_pages = 0  # blocks of paged files' trees; pages in files of one run
+        self._run_pages = 0  # in files of one run
         self._usable = spec.room // PAGE_BYTES
 
     def group_of(self, inode: Ext4Inode) -> int:
@@ -94,7 +94,9 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         thread.spent.pages += pages_ns
         yield map_ns + pages_ns
         if self._rules.packs_closed or inode.file.open:
-            block, got = self.new_blocks.of_locality_group(thread.task, inode.goal_group, pages)
+            block, got = self.new_blocks.of_locality_group(
+                thread.task, inode.goal_group * GROUP_BLOCKS, pages
+            )
         else:
             block, got = self.new_blocks.find(inode.goal_group, pages)
         if got < pages:
@@ -143,29 +145,24 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         if not file.pages.states[page] & HELD:
             self.new_blocks.hold(task, inode, file, page, count)
             count = int(run_alike(file.pages, page, count))
-        self._use_held(inode, file, page, count)
+        use_held(file.pages, page, count)
+        self._insert(inode, file, page, count)
         file.allocations += 1
         file.lock.up_write()
         metadata.log_mapping(inode, file, page)
+
+    def _insert(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
+        """ext4_ext_insert_extent: add *count* pages from *page* on, which have blocks, to the file's tree."""
+        tree, block = file.tree, int(file.pages.blocks[page])
+        if not self._rules.unwritten and tree.append(page, block, count):
+            return
+        if not tree.has_room(page):
+            goal = self.new_blocks.goal(inode, file, page) // GROUP_BLOCKS
+            leaf, _ = self.new_blocks.find(goal if tree.blocks else inode.goal_group, 1)
+            tree.grow(page, leaf)
+        tree.insert(page, block, count)
         if not self._rules.unwritten:
-            file.wrote(1)
-
-    def _use_held(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
-        """Give *count* delayed pages from *page* on the blocks held for them, as an unwritten extent.
-
-        The extent joins the extent in front at once if that was mapped last.  It joins written neighbours
-        after its conversion.
-        """
-        pages = file.pages
-        more = int(use_held(pages, page, count))
-        at_once = page == file.newest and bool(pages.blocks[page - 1] == pages.blocks[page] - 1)
-        file.newest = page + count
-        if not at_once and not file.room_at(page)[0] and not (file.leaves and file.has_room_behind(page)):
-            goal = int(pages.blocks[page]) // GROUP_BLOCKS if file.leaves else inode.goal_group
-            leaf, _ = self.new_blocks.find(goal, 1)
-            self._tree_blocks += 1
-            file.grow(page, leaf)
-        file.took(page, 0 if at_once else 1, 1 - more - at_once, 1)
+            tree.convert(page, count)
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
@@ -177,8 +174,10 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         self.mballoc.check()
         free = sum(self.mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
         free += sum(left for runs in self.new_blocks.locality_groups for _, left in runs)
-        used = self._run_pages + self._tree_blocks + self._names.leaf_blocks
+        used = self._run_pages + self._names.leaf_blocks
         for file in self.files:
+            assert isinstance(file, Ext4File)
+            used += file.tree.blocks
             states = file.pages.states
             free += int(np.count_nonzero(states & HELD))
             used += int(np.count_nonzero(states & MAPPED))

@@ -1,0 +1,188 @@
+"""The extent tree of a file: extents in the inode, or in leaves.  Pure.
+
+Stands for ext4_find_extent, ext4_ext_insert_extent, ext4_ext_create_new_leaf, ext4_ext_try_to_merge and
+ext4_convert_unwritten_extents_endio (fs/ext4/extents.c).  Left out: an index of more than one level, the
+longest length of an extent, and the split of an unwritten extent whose pages are written in parts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from typing import Final
+
+ROOT_EXTENTS: Final = 4
+LEAF_EXTENTS: Final = 340
+"""The number of extents that the inode, and one block of a file's tree, can hold."""
+NO_BLOCK: Final = -1
+
+
+class Extent:
+    """An extent: its first *block*, its *length* (pages), and whether its data is not written yet."""
+
+    __slots__ = ("block", "length", "unwritten")
+
+    def __init__(self, block: int, length: int, unwritten: bool) -> None:
+        self.block = block
+        self.length = length
+        self.unwritten = unwritten
+
+
+class Leaf:
+    """A leaf: its block, the page of its entry in the index, and the first page of each of its extents."""
+
+    __slots__ = ("block", "page", "pages")
+
+    def __init__(self, block: int, page: int, pages: list[int]) -> None:
+        self.block = block
+        self.page = page
+        self.pages = pages
+
+    @property
+    def most(self) -> int:
+        """Return the number of extents that find room."""
+        return ROOT_EXTENTS if self.block == NO_BLOCK else LEAF_EXTENTS
+
+
+class ExtentTree:
+    """The extents of a file, by their first pages.
+
+    * ``leaves``: the leaves in the order of their pages.  While the inode holds all extents, it is the only
+      leaf, with `NO_BLOCK`.
+    """
+
+    __slots__ = ("_extents", "leaves")
+
+    def __init__(self) -> None:
+        self.leaves = [Leaf(NO_BLOCK, 0, [])]
+        self._extents: dict[int, Extent] = {}
+
+    @property
+    def blocks(self) -> int:
+        """Return the number of blocks of the tree."""
+        return 0 if self.leaves[0].block == NO_BLOCK else len(self.leaves)
+
+    def leaf_of(self, page: int) -> Leaf:
+        """Return the leaf that an extent at *page* is looked for in."""
+        return self.leaves[self._number_of(page)]
+
+    def goal(self, page: int) -> int:
+        """ext4_ext_find_goal: where *page* lies if the file is contiguous from the extent next to it on.
+
+        It is `NO_BLOCK` if the leaf has no extent.
+        """
+        pages = self.leaf_of(page).pages
+        if not pages:
+            return NO_BLOCK
+        near = pages[max(bisect_right(pages, page) - 1, 0)]
+        return self._extents[near].block + page - near
+
+    def has_room(self, page: int) -> bool:
+        """Return whether an extent at *page* finds room, in its leaf or in the next one."""
+        return self._number_with_room(page) >= 0
+
+    def grow(self, page: int, block: int) -> None:
+        """ext4_ext_create_new_leaf: make *block* a leaf, so that an extent at *page* finds room.
+
+        The first leaf takes the extents of the inode.  Another leaf takes the extents behind *page* from the
+        full leaf (ext4_ext_split).
+        """
+        number = self._number_of(page)
+        full = self.leaves[number]
+        if full.block == NO_BLOCK:
+            full.block, full.page = block, full.pages[0]
+            return
+        kept = max(bisect_right(full.pages, page), 1)
+        moved = full.pages[kept:]
+        del full.pages[kept:]
+        self.leaves.insert(number + 1, Leaf(block, moved[0] if moved else page, moved))
+
+    def insert(self, page: int, block: int, length: int) -> None:
+        """Insert an unwritten extent at *page*, for which there is room."""
+        leaf = self.leaves[self._number_with_room(page)]
+        insort(leaf.pages, page)
+        leaf.page = min(leaf.page, page)
+        self._extents[page] = Extent(block, length, unwritten=True)
+
+    def append(self, page: int, block: int, length: int) -> bool:
+        """Add written pages from *page* on to a written extent that they touch; return False if none is.
+
+        This needs no room.
+        """
+        pages = self.leaf_of(page).pages
+        behind = bisect_right(pages, page)
+        added = Extent(block, length, unwritten=False)
+        if behind and self._touch(pages[behind - 1], self._extents[pages[behind - 1]], page, added):
+            self._extents[pages[behind - 1]].length += length
+            self._merge(pages, behind - 1)
+            return True
+        if behind < len(pages) and self._touch(page, added, pages[behind], self._extents[pages[behind]]):
+            added.length += self._extents.pop(pages[behind]).length
+            self._extents[page] = added
+            pages[behind] = page
+            return True
+        return False
+
+    def convert(self, page: int, length: int) -> int:
+        """Convert the unwritten extents of *length* pages from *page* on, and merge them with neighbours.
+
+        Return the block of the only leaf if the inode takes its extents (ext4_ext_try_to_merge_up), otherwise
+        `NO_BLOCK`.
+        """
+        freed, end = NO_BLOCK, page + length
+        while page < end:
+            pages = self.leaf_of(page).pages
+            at = bisect_left(pages, page)
+            if at == len(pages) or pages[at] >= end:
+                at = bisect_right(self.leaves, page, key=_page_of)  # the extents of the next leaf
+                if at == len(self.leaves):
+                    break
+                page = self.leaves[at].page
+                continue
+            extent = self._extents[pages[at]]
+            page = pages[at] + extent.length
+            if extent.unwritten:
+                extent.unwritten = False
+                if not (at and self._merge(pages, at - 1)):
+                    self._merge(pages, at)
+                if self.blocks == 1 and len(pages) <= ROOT_EXTENTS:
+                    freed, self.leaves[0].block = self.leaves[0].block, NO_BLOCK
+        return freed
+
+    def _merge(self, pages: list[int], at: int) -> bool:
+        """ext4_ext_try_to_merge_right: merge the extent at place *at* of *pages* with those that follow."""
+        merged, extent = False, self._extents[pages[at]]
+        while at + 1 < len(pages):
+            if not self._touch(pages[at], extent, pages[at + 1], self._extents[pages[at + 1]]):
+                break
+            extent.length += self._extents.pop(pages.pop(at + 1)).length
+            merged = True
+        return merged
+
+    def _touch(self, page: int, extent: Extent, behind_page: int, behind: Extent) -> bool:
+        """ext4_can_extents_be_merged."""
+        return (
+            extent.unwritten == behind.unwritten
+            and page + extent.length == behind_page
+            and extent.block + extent.length == behind.block
+        )
+
+    def _number_of(self, page: int) -> int:
+        return max(bisect_right(self.leaves, page, key=_page_of) - 1, 0)
+
+    def _number_with_room(self, page: int) -> int:
+        """Return the leaf that takes an extent at *page*, which may be the next leaf; -1 if none has room."""
+        number, leaves = self._number_of(page), self.leaves
+        leaf = leaves[number]
+        if len(leaf.pages) < leaf.most:
+            return number
+        if (
+            page > leaf.pages[-1]
+            and number + 1 < len(leaves)
+            and len(leaves[number + 1].pages) < LEAF_EXTENTS
+        ):
+            return number + 1
+        return -1
+
+
+def _page_of(leaf: Leaf) -> int:
+    return leaf.page
