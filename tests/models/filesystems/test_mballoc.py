@@ -245,3 +245,18 @@ def test_groups_in_line_are_read(length: int) -> None:
     of = Mballoc(MANY, by_order=True, groups_in_line=4)
     first, got = of.find(1, length)
     assert (first // GROUP_BLOCKS, got, set(of.groups)) == (1, length, {1})
+
+
+def test_a_search_takes_the_group_with_the_shortest_average_run_that_suffices() -> None:
+    """Group 20 has two free runs of 100 blocks, and the other groups are free.
+
+    A request for 101 blocks finds its goal's group, and so does one with the goal's group in line.
+    """
+    for length, in_line, found in ((100, 0, 20), (101, 0, 18), (100, 1, 18)):
+        of = Mballoc(Geometry(32 * GROUP_BLOCKS, 16, 1_026, 16_384), by_order=True, groups_in_line=in_line)
+        of.read_bitmaps(1)
+        for first, count in ((0, 5_000), (5_100, 8_900), (14_100, GROUP_BLOCKS - 14_100)):
+            assert of.take_exactly(20 * GROUP_BLOCKS + first, count)
+        assert of.groups[20].average_run == 100
+        assert of.find(18, length)[0] // GROUP_BLOCKS == found
+        of.check()

@@ -312,8 +312,7 @@ class Mballoc:
         return next((self.groups[at] for at in numbers if not self.geometry.keeps_off_data(at)), None)
 
     def _in_lists(self, start: int, lists: Sequence[SortedList[int]]) -> Iterator[int]:
-        """Yield the groups of *lists*, list by list: those behind the groups in line, then the others."""
-        start = (start + self._in_line_groups) % self._count
+        """Yield the groups of *lists*, list by list: those from *start* on, then those in front of it."""
         for least, behind in ((start, self._count), (0, start)):
             for listed in lists:
                 yield from listed.irange(least, behind, inclusive=(True, False))
