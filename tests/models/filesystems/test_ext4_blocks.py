@@ -157,6 +157,15 @@ def test_closed_file_continues_in_the_group_of_its_last_extent() -> None:
     assert held(other)[0][1] // GROUP_BLOCKS == 57
 
 
+def test_goal_outside_the_filesystem_is_the_first_block() -> None:
+    """Page 0 would lie in front of the filesystem, and page 900 behind it."""
+    fs, of, last = ext4(), Ext4File(False), LOOP_EXT4.geometry.blocks - 1
+    assert fs.goal(inode(goal_group=7), of, 0) == 7 * GROUP_BLOCKS
+    of.tree.insert(100, 40, 1)
+    of.tree.insert(800, last - 99, 1)
+    assert [fs.goal(inode(), of, page) for page in (0, 60, 700, 899, 900)] == [0, 0, 640, last, 0]
+
+
 def test_full_disk_takes_back_held_blocks() -> None:
     """Files and locality groups give up their held blocks, and then the disk is full."""
     file, geometry = opened(4_096, range(2_000)), LOOP_EXT4.geometry

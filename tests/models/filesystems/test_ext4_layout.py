@@ -11,7 +11,6 @@ from wbsim.models.filesystems.ext4.layout import (
     window,
     write_all,
 )
-from wbsim.models.filesystems.ext4.new_blocks import group_in_front
 from wbsim.models.filesystems.ext4.placement import is_delayed
 
 
@@ -61,14 +60,6 @@ def test_fewer_blocks_than_the_window_cover_the_request(page: int, count: int, g
     * Otherwise they begin with the request.
     """
     assert placed_in(100, 200, page, count, got) == placed
-
-
-@pytest.mark.parametrize(("page", "group"), [(0, 77), (1, 5), (2, 77), (3, 77), (4, 9)])
-@pytest.mark.source
-def test_group_in_front_is_that_of_the_page_before(page: int, group: int) -> None:
-    """A hole, a delayed page and a held block in front give the other group."""
-    of = file("mdhm.", {0: 5 * 32_768 + 7, 2: 3 * 32_768, 3: 9 * 32_768})
-    assert group_in_front(of, page, 77) == group  # type: ignore[arg-type]
 
 
 def test_pages_with_and_without_held_blocks_are_delayed() -> None:

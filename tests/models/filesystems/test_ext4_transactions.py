@@ -90,11 +90,11 @@ def test_allocation_takes_twice_as_long_in_a_tree() -> None:
     )
 
 
-@pytest.mark.parametrize(("kernel", "unwritten"), [("2.6.34", 0), ("6.18", 1)])
-def test_new_extents_are_unwritten_if_the_kernel_converts_them(kernel: str, unwritten: int) -> None:
-    """One page is mapped, and no extent is converted yet."""
+@pytest.mark.parametrize(("kernel", "joins"), [("2.6.34", True), ("6.18", False)])
+def test_new_extents_are_unwritten_if_the_kernel_converts_them(kernel: str, joins: bool) -> None:
+    """One page is mapped, and no extent is converted yet.  A written page joins a written extent only."""
     machine = build(parse(TEXT.replace("6.18", kernel), "x.toml").cases[0].scenario, 1)
-    filesystem, left = only(machine.mounts).filesystem, list[int]()
+    filesystem, found = only(machine.mounts).filesystem, list[bool]()
     thread = machine.thread("flusher")
 
     def body() -> Steps:
@@ -102,8 +102,9 @@ def test_new_extents_are_unwritten_if_the_kernel_converts_them(kernel: str, unwr
         inode: Any = yield from filesystem.names.create(caller(thread), directory)
         filesystem.write(inode, np.arange(1), 1)
         yield from filesystem.placement.map_extent(thread, inode, inode.file, 0, 1)
-        left.append(len(inode.file.unwritten))
+        file = inode.file
+        found.append(file.tree.append(1, int(file.pages.blocks[0]) + 1, 1))
 
     machine.env.start(thread.task, body())
     run_for(machine.env, 5_000_000)
-    assert left == [unwritten]
+    assert found == [joins]
