@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from tests.harness import caller, only, run_for
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.layout import MAX_REQUEST_PAGES
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.machine import build
@@ -108,3 +110,59 @@ def test_new_extents_are_unwritten_if_the_kernel_converts_them(kernel: str, join
     machine.env.start(thread.task, body())
     run_for(machine.env, 5_000_000)
     assert found == [joins]
+
+
+def mapped(kernel: str, size: int, requests: Sequence[tuple[int, int]]) -> Any:
+    """Return a filesystem and an inode of *size* pages, in which *requests* (page, pages) were mapped."""
+    machine = build(parse(TEXT.replace("6.18", kernel), "x.toml").cases[0].scenario, 1)
+    filesystem, thread = only(machine.mounts).filesystem, machine.thread("flusher")
+    inodes: list[Any] = []
+
+    def body() -> Steps:
+        directory = yield from filesystem.names.mkdir(thread)
+        inode: Any = yield from filesystem.names.create(caller(thread), directory)
+        inodes.append(inode)
+        filesystem.write(inode, np.arange(size), 1)
+        for page, pages in requests:
+            yield from filesystem.placement.map_extent(thread, inode, inode.file, page, pages)
+
+    machine.env.start(thread.task, body())
+    run_for(machine.env, 5_000_000)
+    return machine, filesystem, inodes[0]
+
+
+def test_inode_takes_its_extents_back_when_they_are_converted() -> None:
+    """Five extents of two pages lie together.  The block of the leaf is free after their conversion."""
+    machine, filesystem, inode = mapped("6.18", 10, [(page, 2) for page in range(0, 10, 2)])
+    assert inode.file.tree.blocks == 1
+    filesystem.placement.check()
+    worker = machine.thread("worker")
+    ioend = IoEnd(0, 0, only(machine.mounts).flight)
+    ioend.pages, ioend.mapped = 10, 5
+    machine.env.start(worker.task, filesystem.metadata.convert(worker, inode, ioend))
+    run_for(machine.env, 5_000_000)
+    assert inode.file.tree.blocks == 0
+    filesystem.placement.check()
+
+
+@pytest.mark.parametrize(("kernel", "blocks"), [("2.6.34", 0), ("6.18", 1)])
+def test_written_pages_need_no_room_next_to_an_extent(kernel: str, blocks: int) -> None:
+    """Four extents of one page, and then a page that follows the last of them."""
+    _, _, inode = mapped(kernel, 50, [(page, 1) for page in (0, 10, 20, 30, 31)])
+    assert inode.file.tree.blocks == blocks
+
+
+def test_leaf_lies_in_the_group_of_the_extents_next_to_it() -> None:
+    """The first leaf lies in the group of the inode's goal.  The extents of the file lie in group 20."""
+    machine, filesystem, inode = mapped("6.18", 12_001, [])
+    tree, thread = inode.file.tree, machine.thread("another")
+    found: list[list[int]] = []
+    for page, extents in ((0, 4), (12_000, 340)):
+        for at in range(sum(len(leaf.pages) for leaf in tree.leaves), extents):
+            tree.insert(10_000 + 2 * at, 20 * GROUP_BLOCKS + 5 * at, 1)
+        machine.env.start(
+            thread.task, filesystem.placement.map_extent(thread, inode, inode.file, page, 1)
+        )  # fmt: skip
+        run_for(machine.env, 5_000_000)
+        found.append([leaf.block // GROUP_BLOCKS for leaf in tree.leaves])
+    assert found == [[inode.goal_group], [inode.goal_group, 20]]
