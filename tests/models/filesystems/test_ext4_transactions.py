@@ -145,11 +145,18 @@ def test_inode_takes_its_extents_back_when_they_are_converted() -> None:
     filesystem.placement.check()
 
 
-@pytest.mark.parametrize(("kernel", "blocks"), [("2.6.34", 0), ("6.18", 1)])
-def test_written_pages_need_no_room_next_to_an_extent(kernel: str, blocks: int) -> None:
-    """Four extents of one page, and then a page that follows the last of them."""
-    _, _, inode = mapped(kernel, 50, [(page, 1) for page in (0, 10, 20, 30, 31)])
-    assert inode.file.tree.blocks == blocks
+@pytest.mark.parametrize(("kernel", "leaves"), [("2.6.34", 1), ("6.18", 2)])
+def test_written_pages_need_no_room_next_to_an_extent(kernel: str, leaves: int) -> None:
+    """Page 31 follows page 30 on disk, in a leaf that is full.  The leaf also has 339 written pages."""
+    machine, filesystem, inode = mapped(kernel, 50, [(30, 1)])
+    tree, thread = inode.file.tree, machine.thread("another")
+    tree.grow(31, filesystem.placement.new_blocks.find(2, 1)[0])
+    for at in range(1, 340):
+        tree.insert(2 * at + 10_000, 3 * at, 1)
+    tree.convert(10_000, 10_000)
+    machine.env.start(thread.task, filesystem.placement.map_extent(thread, inode, inode.file, 31, 1))
+    run_for(machine.env, 5_000_000)
+    assert tree.blocks == leaves
 
 
 def test_leaf_lies_in_the_group_of_the_extents_next_to_it() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.delalloc_parts import Placement, Runs
+from wbsim.models.filesystems.ext4.extent_tree import NO_BLOCK
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import (
@@ -161,8 +162,8 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
             leaf, _ = self.new_blocks.find(goal if tree.blocks else inode.goal_group, 1)
             tree.grow(page, leaf)
         tree.insert(page, block, count)
-        if not self._rules.unwritten:
-            tree.convert(page, count)
+        if not self._rules.unwritten and (leaf := tree.convert(page, count)) != NO_BLOCK:
+            self.mballoc.give_back(leaf, 1)
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
