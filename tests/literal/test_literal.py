@@ -293,7 +293,7 @@ def test_model_matches_the_literal_kernel(file: str, filesystem: str, disk: str)
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_blocks_are_those_of_the_literal_kernel_on_a_worn_disk(file: str) -> None:
+def test_blocks_match_the_literal_kernel_on_a_worn_disk(file: str) -> None:
     """No group has a free run of the size of a window, for some windows."""
     compare(Both(scenario("loop-ext4", "pm9a3", nr_requests=1_000), FILES[file], worn=True))
 

@@ -36,7 +36,7 @@ def first_free(number: int) -> int:
     return FIRST_FREE.get(number, 0)
 
 
-def test_a_search_takes_the_group_with_the_shortest_runs_that_suffice() -> None:
+def test_search_takes_the_shortest_runs_that_suffice() -> None:
     """Linux 6.18 again: group 17 is free, and group 18 has five runs (docs/measurements.md E).
 
     On a rotating disk the goal's group is the first in line.

@@ -159,7 +159,7 @@ def test_written_pages_need_no_room_next_to_an_extent(kernel: str, leaves: int) 
     assert tree.blocks == leaves
 
 
-def test_leaf_lies_in_the_group_of_the_extents_next_to_it() -> None:
+def test_leaf_lies_in_the_group_of_its_nearest_extent() -> None:
     """The first leaf lies in the group of the inode's goal.  The extents of the file lie in group 20."""
     machine, filesystem, inode = mapped("6.18", 12_001, [])
     tree, thread = inode.file.tree, machine.thread("another")

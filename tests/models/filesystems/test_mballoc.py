@@ -247,7 +247,7 @@ def test_groups_in_line_are_read(length: int) -> None:
     assert (first // GROUP_BLOCKS, got, set(of.groups)) == (1, length, {1})
 
 
-def test_a_search_takes_the_group_with_the_shortest_average_run_that_suffices() -> None:
+def test_search_takes_the_shortest_average_run_that_suffices() -> None:
     """Group 20 has two free runs of 100 blocks, and the other groups are free.
 
     A request for 101 blocks finds its goal's group, and so does one with the goal's group in line.

@@ -1,8 +1,8 @@
 """The extent tree of a file: extents in the inode, or in leaves.  Pure.
 
 Stands for ext4_find_extent, ext4_ext_insert_extent, ext4_ext_create_new_leaf, ext4_ext_try_to_merge and
-ext4_convert_unwritten_extents_endio (fs/ext4/extents.c).  Left out: an index of more than one level, the
-longest length of an extent, and the split of an unwritten extent whose pages are written in parts.
+ext4_convert_unwritten_extents_endio (fs/ext4/extents.c).  Left out: an index of more than one level, and the
+longest length of an extent.  Left out also: the split of an unwritten extent that is written in parts.
 """
 
 from __future__ import annotations
