@@ -269,7 +269,8 @@ class Mballoc:
         numbers = self._in_line(start, self._in_line_groups)
         if self._by_order:
             numbers = chain(numbers, self._in_lists(start, self._of_average[_average_order(length) :]))
-        for group in (self._group(number) for number in numbers):
+        for number in numbers:  # no generator: mypyc would read all bitmaps at once
+            group = self._group(number)
             if group.average_run >= length:
                 piece = group.best_piece(length)
                 assert piece is not None, "a run has the average length at least"
