@@ -108,7 +108,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Namespace) -> int:
-    """Run the command; print each problem in one line."""
+    """Run the command, and return the exit status.
+
+    All imports that take time come where a signal is heard, because a library may turn its exception into
+    another one.
+    """
     try:
         import wbsim.sim  # noqa: F401  chooses the engine
     except ImportError as error:
@@ -116,29 +120,35 @@ def _run(arguments: Namespace) -> int:
             raise
         print(f"wbsim: {error}", file=sys.stderr)
         return 2
-    from wbsim.experiments.config.problems import BadInput
     from wbsim.sim.interrupts import Ended, ended_by_signals
-    from wbsim.sim.invariants import LawBroken
 
     try:
         with ended_by_signals() as came:
             try:
                 execute: Callable[[Namespace], int] = _module(arguments.command).execute
                 return execute(arguments)
-            except Exception:
+            except Exception as error:
                 if came:  # a library turned the exception of the signal into this one
                     raise Ended(came[0]) from None
-                raise
+                return _status_of(error)
     except Ended as ended:
         return _interrupted(arguments, ended.number)
-    except BadInput as error:
+
+
+def _status_of(error: Exception) -> int:
+    """Print each problem of bad input in one line, or the broken law; raise any other *error* again."""
+    from wbsim.experiments.config.problems import BadInput
+    from wbsim.sim.invariants import LawBroken
+
+    if isinstance(error, BadInput):
         for problem in error.problems:
             print(f"wbsim: {problem}", file=sys.stderr)
         return 2
-    except LawBroken as error:
+    if isinstance(error, LawBroken):
         ours = "this is a fault of wbsim; please report it with the command and the configuration"
         print(f"wbsim: {error}; {ours}", file=sys.stderr)
         return 70
+    raise error
 
 
 def _interrupted(arguments: Namespace, number: int) -> int:
