@@ -423,6 +423,22 @@ def test_interrupt_is_recognised_if_a_library_raises_another_error(
         main(["reproduce"])
 
 
+def test_signals_are_heard_before_pydantic_is_imported() -> None:
+    """A SIGINT in the import of pydantic's classes was an error of pydantic, with a traceback."""
+    program = """
+import sys
+from wbsim.experiments import cli
+from wbsim.sim import interrupts
+
+def hears():
+    sys.exit(8 if "pydantic" in sys.modules else 7)
+
+interrupts.ended_by_signals = hears
+cli.main(["reproduce"])
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
+
+
 @pytest.mark.parametrize(
     ("closed", "status", "told"),
     [
