@@ -102,11 +102,16 @@ class SuperblockInodes:
         "_cache",
         "_contentions",
         "_costs",
+        "_del_ns",
         "_locked_lookup",
         "_locks",
+        "_lru_ns",
         "_lru_visits",
         "_lump",
+        "_reclaim_ns",
         "_rules",
+        "_unhash_ns",
+        "_unhashes_all",
         "add_ns",
         "cached",
         "evict_ns",
@@ -124,6 +129,10 @@ class SuperblockInodes:
         self._costs = costs
         self._cache = cache
         self._buckets = buckets
+        # Copies: a spec's own attributes are slow to read.
+        self._reclaim_ns = costs.dentry_ns + costs.evict_ns + costs.reclaim_ns
+        self._lru_ns, self._del_ns, self._unhash_ns = costs.lru_ns, costs.del_ns, costs.unhash_ns
+        self._unhashes_all = rules.unhash == "all"
         self._locked_lookup = rules.hash_lookup == "locked"
         self._lump = 1
         self._contentions = 0
@@ -143,14 +152,14 @@ class SuperblockInodes:
 
     def sb_list_del(self, thread: Thread, then_ns: int = 0) -> Wait:
         """inode_sb_list_del by *thread*, which then works for *then_ns*.  Yield the result."""
-        return self._locked(self._locks.sb_lists, thread, _DEL, self._costs.del_ns, then_ns)
+        return self._locked(self._locks.sb_lists, thread, _DEL, self._del_ns, then_ns)
 
     def lru_add(self, thread: Thread, then_ns: int = 0) -> Wait:
         """d_lru_add by *thread*, which then works for *then_ns*.  Yield the result.
 
         The kernel calls it when the last user of a name is gone.
         """
-        return self._locked(self._locks.lrus, thread, _ADD, self._costs.lru_ns, then_ns)
+        return self._locked(self._locks.lrus, thread, _ADD, self._lru_ns, then_ns)
 
     def lru_del(self, thread: Thread, then_ns: int = 0) -> Wait:
         """inode_lru_list_del by *thread*, which then works for *then_ns*.  Yield the result.
@@ -164,9 +173,9 @@ class SuperblockInodes:
 
         Eras that test whether an inode is hashed take no lock for an inode that is not.
         """
-        if self.hashed or self._rules.unhash == "all":
+        if self.hashed or self._unhashes_all:
             lines = _DEL if self.hashed else 0
-            return self._locked(self._locks.hashes, thread, lines, self._costs.unhash_ns, then_ns)
+            return self._locked(self._locks.hashes, thread, lines, self._unhash_ns, then_ns)
         return then_ns
 
     def look_up(self, thread: Thread) -> Wait:
@@ -184,7 +193,7 @@ class SuperblockInodes:
         takes the list lock afterwards, so this lock's hold does not include it.
         """
         walk_ns = self._chain() * self._costs.chain_again_ns // 1_000
-        return self._locked(self._locks.hashes, thread, _ADD, walk_ns + self._costs.unhash_ns, then_ns)
+        return self._locked(self._locks.hashes, thread, _ADD, walk_ns + self._unhash_ns, then_ns)
 
     def _locked(self, locks: list[Line], thread: Thread, lines: int, work_ns: int, then_ns: int) -> Wait:
         """Let *thread* work under the lock of its node, and fetch *lines* cache lines.  Yield the result."""
@@ -252,21 +261,21 @@ class SuperblockInodes:
         NOTE: while the locks are not contended, one step evicts several inodes, twice as many each time.
         After a task had to wait for a lock, a step evicts one inode again.
         """
-        task, costs, locks = thread.task, self._costs, self._locks
+        task, locks = thread.task, self._locks
         left = inodes
         while left > 0 and self.cached:
             lump = min(self.next_lump(task), left, self.cached)  # other threads evict at the same time
             left -= lump
             self._forget(lump)
-            work_ns = lump * (costs.dentry_ns + costs.evict_ns + costs.reclaim_ns)
+            work_ns = lump * self._reclaim_ns
             thread.spent.reclaim += work_ns
             yield work_ns
             visits = lump * self._lru_visits
-            yield self._locked(locks.lrus, thread, visits, visits * costs.lru_ns, 0)
-            yield self._locked(locks.sb_lists, thread, lump * _DEL, lump * costs.del_ns, 0)
-            if self.hashed or self._rules.unhash == "all":
+            yield self._locked(locks.lrus, thread, visits, visits * self._lru_ns, 0)
+            yield self._locked(locks.sb_lists, thread, lump * _DEL, lump * self._del_ns, 0)
+            if self.hashed or self._unhashes_all:
                 lines = lump * _DEL if self.hashed else 0
-                yield self._locked(locks.hashes, thread, lines, lump * costs.unhash_ns, 0)
+                yield self._locked(locks.hashes, thread, lines, lump * self._unhash_ns, 0)
             if (ready := cond_resched(task)) is not None:
                 yield ready
 
