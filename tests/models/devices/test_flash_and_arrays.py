@@ -13,7 +13,7 @@ from wbsim.models.catalogue.devices import SATA_SSD_2013
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.devices.raid0 import Raid0
 from wbsim.models.devices.spec import Raid0Spec, SsdSpec, WriteCacheSpec
-from wbsim.models.devices.ssd import Ssd, _Times
+from wbsim.models.devices.ssd import Ssd
 from wbsim.models.devices.write_cache import WriteCache
 from wbsim.models.scenario import DriveSpec
 from wbsim.sim.engine import Environment
@@ -331,16 +331,3 @@ def test_drives_of_consumers_and_guests_are_volatile() -> None:
         "loop": False, "sata-ssd": True, "sata-disk": False, "virtio-ssd": True, "virtio-disk": False,
         "pm9a3": False, "bm1743": False,
     }  # fmt: skip
-
-
-def test_times_are_taken_in_order_whatever_their_number() -> None:
-    """Of 3 000 times, 2 500 are taken, and those up to 2 600 are dropped, that one included."""
-    times = _Times()
-    for ns in range(3_000):
-        times.add(ns)
-    assert [times.take() for _ in range(2_500)] == list(range(2_500))
-    assert (len(times), times.last()) == (500, 2_999)
-    times.drop_until(2_600)
-    assert (len(times), times.take(), times.after(2_997)) == (399, 2_601, [2_998, 2_999])
-    times.drop_until(5_000)
-    assert (len(times), times.after(0)) == (0, [])

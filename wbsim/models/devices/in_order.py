@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from wbsim.sim.engine import Environment
+from wbsim.sim.fifo import Fifo
 
 
 class InOrder:
@@ -16,23 +16,23 @@ class InOrder:
 
     def __init__(self, env: Environment) -> None:
         self._env = env
-        self._ends: deque[tuple[int, Callable[[], None]]] = deque()
+        self._ends: Fifo[tuple[int, Callable[[], None]]] = Fifo()
         self._on_end: Callable[[], None] = self._end  # a bound method that is made once
         self.rank = env.next_rank()
 
     def add(self, end_ns: int, done: Callable[[], None]) -> None:
         """Call *done* at *end_ns*, which is not before the last end."""
         ends = self._ends
-        if not ends:
+        if not len(ends):
             self._env.call_at(end_ns, self.rank, self._on_end)
         else:
-            assert ends[-1][0] <= end_ns, "a request must not end before the previous one"
-        ends.append((end_ns, done))
+            assert ends.last()[0] <= end_ns, "a request must not end before the previous one"
+        ends.add((end_ns, done))
 
     def _end(self) -> None:
         ends = self._ends
-        _, done = ends[0]
+        _, done = ends.first()
         done()
-        ends.popleft()
-        if ends:
-            self._env.call_at(ends[0][0], self.rank, self._on_end)
+        ends.take()
+        if len(ends):
+            self._env.call_at(ends.first()[0], self.rank, self._on_end)

@@ -14,55 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
 
 from wbsim.models.bio import READ, BlockDevice, Write
 from wbsim.models.devices.in_order import InOrder
 from wbsim.models.devices.spec import SsdSpec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
+from wbsim.sim.fifo import Fifo
 from wbsim.sim.units import SECTOR_BYTES, S
-
-_KEPT: Final = 1_024
-
-
-class _Times:
-    """Times (ns) in the order in which they pass.  mypyc calls the methods of a deque through Python."""
-
-    __slots__ = ("_first", "_times")
-
-    def __init__(self) -> None:
-        self._times: list[int] = []
-        self._first = 0
-
-    def __len__(self) -> int:
-        return len(self._times) - self._first
-
-    def add(self, ns: int) -> None:
-        """Add *ns*, which is not before the last time."""
-        self._times.append(ns)
-
-    def last(self) -> int:
-        """Return the last time; there must be one."""
-        return self._times[-1]
-
-    def take(self) -> int:
-        """Take the first time; there must be one."""
-        ns = self._times[self._first]
-        self._first += 1
-        if self._first == _KEPT:
-            del self._times[:_KEPT]
-            self._first = 0
-        return ns
-
-    def drop_until(self, now: int) -> None:
-        """Drop the times up to *now*."""
-        while self._first < len(self._times) and self._times[self._first] <= now:
-            self.take()
-
-    def after(self, now: int) -> list[int]:
-        """Return the times after *now*."""
-        return [ns for ns in self._times[self._first :] if ns > now]
 
 
 class Ssd(BlockDevice):
@@ -86,7 +45,8 @@ class Ssd(BlockDevice):
         self._units_free_ns, self._next_unit = [0] * spec.units, 0
         # The times at which flash pages are programmed: of all pages that hold room in the cache, and of the
         # pages that are not programmed by now.
-        self._programming, self._finishing = _Times(), _Times()
+        self._programming: Fifo[int] = Fifo()
+        self._finishing: Fifo[int] = Fifo()
         self._partial_bytes = 0
         self._stalls: deque[tuple[int, int]] = deque()  # (begin, end) of the waits for room in the cache
         self._unit_sectors = 0 if spec.indirection_unit is None else spec.indirection_unit // SECTOR_BYTES
@@ -95,7 +55,7 @@ class Ssd(BlockDevice):
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`; all channels together are one part."""
         now, program_ns = self._env.now, self._program_ns
-        to_come_ns = sum(min(end - now, program_ns) for end in self._finishing.after(now))
+        to_come_ns = sum(min(end - now, program_ns) for end in self._finishing.items() if end > now)
         stalled_ns = sum(end - max(begin, now) for begin, end in self._stalls if end > now)
         return {
             "link": self._linked_ns - max(self._link_free_ns - now, 0) + stalled_ns,
@@ -151,8 +111,10 @@ class Ssd(BlockDevice):
     def _program(self, now: int) -> int:
         """Program the flash pages that are complete at *now*; return when all of them have room (ns)."""
         programming, finishing, units = self._programming, self._finishing, self._units_free_ns
-        programming.drop_until(now)
-        finishing.drop_until(self._env.now)
+        while len(programming) and programming.first() <= now:
+            programming.take()
+        while len(finishing) and finishing.first() <= self._env.now:
+            finishing.take()
         while self._partial_bytes >= self._flash_page:
             self._partial_bytes -= self._flash_page
             if len(programming) >= self._cache_pages:

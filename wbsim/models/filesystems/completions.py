@@ -16,7 +16,6 @@ while its first worker sleeps.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from wbsim.models.interfaces import Thread
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import PARK, Environment, Steps, Task
+from wbsim.sim.fifo import Fifo
 
 EndedRun = tuple[FileInode, Flight, int, int]
 """A file of one run that is written, its flight, its number of pages, and its first block."""
@@ -57,7 +57,7 @@ class Completions:
         self.unwritten = unwritten
         self._queue = queue
         self._last = len(threads) - 1
-        self._works: list[deque[EndedRun | IoEnds]] = [deque() for _ in threads]
+        self._works: list[Fifo[EndedRun | IoEnds]] = [Fifo() for _ in threads]
         self._idle: list[Task | None] = [None] * len(threads)
         for number, thread in enumerate(threads):
             if bound:
@@ -77,7 +77,7 @@ class Completions:
         number: int = self._queue.ends_on
         if number < 0 or number > self._last:
             number = self._last
-        self._works[number].append(work)
+        self._works[number].add(work)
         task = self._idle[number]
         if task is not None:
             self._idle[number] = None
@@ -104,10 +104,9 @@ class Completions:
 
     def _run(self, thread: Thread, number: int) -> Steps:
         works, task, metadata, unwritten = self._works[number], thread.task, self._metadata, self.unwritten
-        next_work = works.popleft
         while True:
-            while works:
-                work = next_work()
+            while len(works):
+                work = works.take()
                 if isinstance(work, IoEnds):
                     while work.ended:
                         yield self._end_ioends(thread, work)
