@@ -134,6 +134,7 @@ class Superblock(Protocol):
     name: str
     filesystem: Filesystem
     block_ns: int
+    cold_extent_ns: int
 
     def folio_pages(self, call_pages: int) -> int:
         """Return the pages of each folio that a write(2) of *call_pages* pages makes; at least 1."""

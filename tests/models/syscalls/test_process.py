@@ -23,7 +23,9 @@ class Stage:
     500 ns.  Work in calls takes *factor* times as long.
     """
 
-    def __init__(self, poll: int = 4, folio_ns: int | None = None, factor: float = 1.0) -> None:
+    def __init__(
+        self, poll: int = 4, folio_ns: int | None = None, factor: float = 1.0, cold_page_ns: int = 0
+    ) -> None:
         self.env = Environment()
         self.log: list[tuple[Any, ...]] = []
         self.wb = context(self.env)
@@ -32,7 +34,9 @@ class Stage:
         throttle: Any = SimpleNamespace(
             dirtier=lambda: self.dirtier, poll_pages=lambda wb, dirtier: poll, balance=self._balance
         )
-        costs = WriteCosts(call_ns=100, folio_ns=folio_ns, page_ns=10, close_ns=30, mark_ns=7)
+        costs = WriteCosts(
+            call_ns=100, folio_ns=folio_ns, page_ns=10, cold_page_ns=cold_page_ns, close_ns=30, mark_ns=7
+        )
         self.syncs: Any = SimpleNamespace()
         self.process = process(self.env, throttle, costs, factor, self.syncs)
         self.sb: Any = SimpleNamespace(
@@ -196,6 +200,15 @@ def test_a_call_pays_for_its_folios_and_blocks() -> None:
     assert [price(pages, 1, 0) for pages in (1, 8)] == [150, 500]
     assert [price(pages, 8, 0) for pages in (1, 8, 9)] == [150, 220, 270]
     assert [price(8, pages, 3) for pages in (1, 8)] == [524, 244]
+
+
+def test_a_random_place_takes_longer_in_a_larger_file() -> None:
+    """From 8 MiB on a doubling of the file takes 20 ns, and from 32 extents on one of the extents 3 ns."""
+    of = Stage(cold_page_ns=20)
+    sb: Any = SimpleNamespace(cold_extent_ns=3)
+    assert [of.process.search_ns(pages, 0, sb) for pages in (1, 2_048, 4_096, 1 << 20)] == [0, 0, 20, 180]
+    assert [of.process.search_ns(2_048, extents, sb) for extents in (0.5, 32, 64, 1 << 17)] == [0, 0, 3, 36]
+    assert of.process.search_ns(8_192, 128, sb) == 2 * 20 + 2 * 3
 
 
 def test_a_clean_inode_is_listed_once_under_the_lock() -> None:

@@ -43,6 +43,7 @@ class Stage:
         )
         self.began_ns = 0
         self.joined: list[tuple[int, list[int]]] = []
+        self.searched: list[tuple[int, float]] = []
 
     @property
     def contended(self) -> bool:
@@ -52,6 +53,11 @@ class Stage:
     def write_ns(self, pages: int, sb: Any) -> int:
         """Return the time of a call."""
         return 2 + 10 * pages
+
+    def search_ns(self, pages: int, extents: float, sb: Any) -> float:
+        """Return what a call at a random place takes longer: the extents, rounded, in steps of 1 000 ns."""
+        self.searched.append((pages, extents))
+        return 1_000.0 * round(extents)
 
     def vary(self) -> float:
         """Draw the next factor."""
@@ -242,6 +248,39 @@ def test_joined_calls_end_in_front_of_work_of_the_filesystem() -> None:
     assert [(end, pages, joined) for _, end, _, pages, joined in stage.run(8)] == [
         (12, [0], False), (60, [1, 2, 3, 4], True), (72, [5], False), (96, [6, 7], True),
     ]  # fmt: skip
+
+
+def test_a_call_at_a_random_place_searches() -> None:
+    """The file has 1 024 pages, so after 0, 256, 512 and 768 it has 0, 192, 256 and 192 extents."""
+    for most in (1, 100, 1_000):
+        stage = Stage(Calls(random=True), most=most, length=1_024)
+        stage.left = 2_000
+        events = stage.run(1_024)
+        assert stage.searched == [(1_024, 0.0), (1_024, 192.0), (1_024, 256.0), (1_024, 192.0)]
+        of_units = (12, 2 * 192_012, 3 * 256_012, 4 * 192_012)
+        assert events[-1][1] == 256 * sum(of_units)
+
+
+def test_a_random_call_of_several_pages_searches_once() -> None:
+    """A call of four pages of 512 searches; after 256 pages the file has 32 extents of 4 pages."""
+    stage = Stage(Calls(4, random=True), length=512)
+    events = stage.run(512)
+    assert stage.searched == [(512, 0.0), (512, 32.0)]
+    assert events[-1][1] == 64 * 42 + 64 * 2 * (42 + 32_000)
+
+
+def test_files_and_parts_of_pages_share_the_random_places() -> None:
+    """Two files of 512 pages, each in two parts: after 256 calls of 2 048, 64 pages of each are written."""
+    stage = Stage(Calls(1, 2, random=True), files=2, length=1_024)
+    stage.run(257)
+    assert stage.searched == [(512, 0.0), (512, 64 * (1 - 128 / 1_024))]
+
+
+def test_a_call_in_order_does_not_search() -> None:
+    """Only calls at random places do."""
+    stage = Stage(Calls())
+    stage.run(600)
+    assert not stage.searched
 
 
 def test_time_that_a_task_owes_shortens_an_event() -> None:

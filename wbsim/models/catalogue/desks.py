@@ -17,10 +17,11 @@ def as_fitted(filesystems: Inputs) -> Inputs:
     """Return *filesystems* with the reference value of each cost that was measured after the fits."""
     xfs, ext4 = filesystems["xfs"], filesystems["ext4"]
     reference = REFERENCE_PATHS["filesystems"]
-    agi_ns, block_ns = reference["xfs"]["writer"]["agi_ns"], reference["ext4"]["writer"]["block_ns"]
+    agi_ns, of_ext4 = reference["xfs"]["writer"]["agi_ns"], reference["ext4"]["writer"]
+    later = {name: of_ext4[name] for name in ("block_ns", "cold_extent_ns")}
     return {
         "xfs": {**xfs, "writer": {**xfs["writer"], "agi_ns": agi_ns}},
-        "ext4": {**ext4, "writer": {**ext4["writer"], "block_ns": block_ns}},
+        "ext4": {**ext4, "writer": {**ext4["writer"], **later}},
     }
 
 
@@ -98,6 +99,7 @@ _DESK: Final = "docs/measurements.md H"
 _TREE: Final = "docs/measurements.md R"
 _LINES: Final = "docs/measurements.md R, lines from another processor"
 _FOLIOS: Final = "docs/measurements.md N"
+_RANDOM: Final = "docs/measurements.md S"
 _SUBMISSION: Final = (
     "docs/measurements.md B, loop and virtio: the submission to a loop device was not measured separately"
 )
@@ -115,6 +117,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                     "call_ns": assumed(1_200, f"{_FOLIOS}: 1.1 to 1.9 us a repeated write", 700, 1_900),
                     "folio_ns": assumed(1_700, f"{_FOLIOS}: 2.9 us of {_DESK}, minus the call", 1_200, 2_200),
                     "page_ns": measured(330, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
+                    "cold_page_ns": measured(100, f"{_RANDOM}: files of 64 MiB to 4 GiB"),
                     "close_ns": assumed(
                         1_500,
                         f"{_DESK}: between the close of ext4 and the rest of fs_mark's total on XFS",
@@ -170,6 +173,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             "block_ns": assumed(
                                 550, f"{_FOLIOS}: 0.7 us, but write(2) took 1.3 times its time in H", 300, 700
                             ),
+                            "cold_extent_ns": measured(125, f"{_RANDOM}: 1 024 to 131 072 extents"),
                         },
                         "flusher": {
                             **_REFERENCE["ext4"]["flusher"],

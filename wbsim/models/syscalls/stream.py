@@ -24,13 +24,15 @@ class Calls(NamedTuple):
     """The write(2)s of a stream, all alike.
 
     A call writes *pages* pages, or else a page takes *a_page* calls.  Around each call the program takes
-    *user_ns* of user time, and *system_ns* of system time in other calls.
+    *user_ns* of user time, and *system_ns* of system time in other calls.  *random*: each call has a random
+    place in its file.
     """
 
     pages: int = 1
     a_page: int = 1
     user_ns: int = 0
     system_ns: int = 0
+    random: bool = False
 
 
 class _File:
@@ -84,6 +86,7 @@ class Stream:
             _File(inode, order, length, calls.a_page) for inode, order in zip(inodes, orders, strict=True)
         ]
         self._pages, self._a_page = calls.pages, calls.a_page
+        self._length, self._random = length, calls.random
         self._most = most
         self._unit = max(1, UNIT_PAGES // calls.pages)
         self._calls = 0  # of the current unit
@@ -94,7 +97,7 @@ class Stream:
         sb = inodes[0].sb
         one_ns, call_ns = process.write_ns(1, sb), process.write_ns(calls.pages, sb)
         page_ns = one_ns - process.call_ns
-        self._write_ns = call_ns / calls.pages - page_ns * (1 - 1 / calls.a_page)
+        self._write_ns = self._ahead_ns = call_ns / calls.pages - page_ns * (1 - 1 / calls.a_page)
         self._user_ns, self._system_ns = calls.user_ns / calls.pages, calls.system_ns / calls.pages
 
     def write(self, count: int) -> Generator[Wait, None, None]:
@@ -105,7 +108,7 @@ class Stream:
             file = self._files[self._turn]
             wb = file.inode.wb
             if not self._calls and not self._in_call:
-                process.vary()
+                self._begin_unit()
             at_most = min(process.room(wb) * self._a_page, until - self.done)
             step = min(self._pages - self._in_call, at_most)
             share = process.factor * step
@@ -140,6 +143,17 @@ class Stream:
                 yield ready
             if not self._in_call:
                 process.ended(latency)
+
+    def _begin_unit(self) -> None:
+        """Draw the factor of the next calls, and set the time of a page (or of a part) in write(2)."""
+        process, sb = self._process, self._files[0].inode.sb
+        process.vary()
+        if self._random:
+            places = self._length / self._pages
+            written = self.done / len(self._files) / self._pages
+            extents = written * (1 - written / places) / self._a_page
+            search_ns = process.search_ns(self._length // self._a_page, extents, sb)
+            self._write_ns = self._ahead_ns + search_ns / self._pages
 
     def _joined(self, wb: Any, at_most: int, call_ns: int) -> int:
         """Return how many calls of *call_ns* are one event, or 0; at most *at_most*.

@@ -7,6 +7,9 @@ folios and blocks.  Left out: reads before partial writes, O_DIRECT, page faults
 
 from __future__ import annotations
 
+from math import log2
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +19,10 @@ from wbsim.models.syscalls.timing import TimedCaller
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.sim.engine import Environment, Steps, Wait
 from wbsim.sim.streams import Draws
+
+_CACHED_PAGES: Final = 2_048
+_CACHED_EXTENTS: Final = 32
+"""The pages and the extents of a file whose tree nodes a processor keeps in its caches (measurements S)."""
 
 
 class Writer(TimedCaller):
@@ -46,6 +53,14 @@ class Writer(TimedCaller):
         costs = self._costs
         folios = -(-pages // sb.folio_pages(pages))
         return costs.call_ns + folios * (costs.folio_ns or 0) + pages * (costs.page_ns + sb.block_ns)
+
+    def search_ns(self, pages: int, extents: float, sb: Superblock) -> float:
+        """Return the mean time that a write(2) at a random place takes longer than one that goes on.
+
+        The file on *sb* has *pages* pages, and its tree in memory *extents* extents.
+        """
+        of_page = (self._costs.cold_page_ns or 0) * _doublings(pages, _CACHED_PAGES)
+        return of_page + sb.cold_extent_ns * _doublings(extents, _CACHED_EXTENTS)
 
     def put(self, inode: Inode, pages: NDArray[np.int64], call_pages: int, calls: int = 1) -> Wait:
         """Make the copied *pages* dirty, *call_pages* pages in each call, with the filesystem's work between.
@@ -118,3 +133,8 @@ class Writer(TimedCaller):
     def balance(self, wb: Wb) -> Steps:
         """balance_dirty_pages: let the throttle hold this process back because of *wb*."""
         return self._throttle.balance(self.thread, wb, self._dirtier)
+
+
+def _doublings(number: float, cached: int) -> float:
+    """Return how many times *number* is doubled from *cached* on."""
+    return max(0.0, log2(number / cached)) if number else 0.0

@@ -14,6 +14,8 @@ class WriteCosts(Spec):
     * ``folio_ns``: the time of each folio that the call adds to the page cache; without it, ``page_ns``
       includes the folios, whatever their size.
     * ``page_ns``: the time of each page that the call copies.
+    * ``cold_page_ns``: the time that a call at a random place of a file takes longer, for each doubling of
+      the file beyond 8 MiB.  The page and its place in the page tree are in no cache of the processor.
     * ``close_ns``: the time of the close(2).
     * ``mark_ns``: the time under the flusher's list lock when a clean inode becomes dirty.
     """
@@ -21,6 +23,7 @@ class WriteCosts(Spec):
     call_ns: Ns
     folio_ns: Ns | None = None
     page_ns: Ns
+    cold_page_ns: Ns | None = None
     close_ns: Ns
     mark_ns: Ns
 

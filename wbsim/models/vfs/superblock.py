@@ -107,6 +107,8 @@ class MountedSuperblock(Superblock):
         """The pages of the largest folio that its page cache makes (mapping_max_folio_order)."""
         self.block_ns = 0
         """The time of a write(2) for each new block, without the copy of its page (ns)."""
+        self.cold_extent_ns = 0
+        """The time that a write(2) at a random place takes longer for each doubling of the extents (ns)."""
 
     def folio_pages(self, call_pages: int) -> int:
         """See `Superblock.folio_pages`."""

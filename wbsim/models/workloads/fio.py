@@ -289,7 +289,7 @@ def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
         spec.directory_of(number),
         orders,
         blocks * call_pages,
-        Calls(call_pages, max(1, PAGE_BYTES // bs), app_ns),
+        Calls(call_pages, max(1, PAGE_BYTES // bs), app_ns, random=random),
         think_ns=spec.of_job("thinktime", number),
         think_calls=spec.of_job("thinktime_blocks", number),
         period_ns=0 if rate is None else bs * S // rate,

@@ -34,7 +34,7 @@ def ext4(
     cache: PageCache,
 ) -> DelallocFilesystem:
     """Return a mounted ext4."""
-    sb.block_ns = writer_costs.block_ns
+    sb.block_ns, sb.cold_extent_ns = writer_costs.block_ns, writer_costs.cold_extent_ns
     kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry
     costs = MapCosts(flusher_costs, ROOT_EXTENTS, RandomFactors(parts, "map"), parts.hand_off)
     in_line = rules.groups_in_line(sb.rotates)

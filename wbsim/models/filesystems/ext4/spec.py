@@ -184,6 +184,8 @@ class Ext4WriterCosts(Spec):
     * ``create_ns``: the time of a creat(2).
     * ``block_ns``: the time of the buffer head of each new block in a write(2).  0: the time of a page
       includes it.
+    * ``cold_extent_ns``: the time that a write(2) at a random place of a file takes longer, for each doubling
+      of the file's extents beyond 32.  The call searches the extent status tree twice.
     * ``iget_ns``: the time of an inode that is read into the cache.
     * ``unlink_ns``: the time of an unlink(2).
     * ``orphan_ns``: the part of ``unlink_ns`` under s_orphan_lock, which is taken twice for this time.
@@ -192,6 +194,7 @@ class Ext4WriterCosts(Spec):
 
     create_ns: Ns
     block_ns: Ns = 0
+    cold_extent_ns: Ns = 0
     iget_ns: Ns
     unlink_ns: Ns
     orphan_ns: Ns
@@ -230,6 +233,7 @@ class Ext4Spec(FilesystemSpec):
         "writer": {
             "create_ns": measured(13_000, f"{_EXT4}: creat, 13 us [8-15]"),
             "block_ns": specified(0, "the time of a page includes it"),
+            "cold_extent_ns": specified(0, "the time of a page includes it"),
             "mkdir_ns": assumed(60_000, "twice the time of creat", 30_000, 120_000),
             "iget_ns": measured(6_300, f"{_INODES}: lstat of a cold inode, minus lstat of a warm one"),
             "unlink_ns": measured(10_500, f"{_INODES}: unlink of a cached inode, minus its eviction"),
