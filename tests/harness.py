@@ -242,7 +242,7 @@ class BlockLayer:
         )
         self._rules = KERNELS[era].plug if era in KERNELS else PLUG_RULES[era]
         times = LockTimes(
-            HandOff(100, 0), RwSemaphoreRules(True, True, 10_500, 4_000_000), wake_ns, 100, 20, 100
+            HandOff(100, 0), RwSemaphoreRules(True, True, 10_500, 4_000_000), wake_ns, 0, 100, 20, 100
         )
         self.supply = Supply(
             self.env, 1, times, Streams(1), 0.0, self._thread, Congestion(self.env, URGENT), self._signals

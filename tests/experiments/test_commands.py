@@ -124,7 +124,7 @@ def test_every_key_is_in_the_reference(capsys: pytest.CaptureFixture[str]) -> No
     text = printed(capsys, "schema", "--reference")
     assert text.strip() == reference().strip()
     for row in (
-        "| `machine.processors.wake_time` | The time from a wake-up to running. | time, 0 to 1 s"
+        "| `machine.processors.waker_time` | The time that this wake-up takes the waker. | time, 0 to 1 s"
         " | the machine's |",
         "| `filesystem.agcount` | The number of allocation groups. | whole number, 1 or more"
         " | the filesystem's |",

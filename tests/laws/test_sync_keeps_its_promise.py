@@ -87,7 +87,7 @@ def test_pages_dirty_at_sync_are_on_disk_at_its_return(kernel: str, command: str
     text = loop_config(
         command, dirty_mib=4, kernel=kernel, more="sync_after = false\nmachine.processors.count = 4"
     )
-    run_with_sync(text, 310 * MS)
+    run_with_sync(text, 300 * MS)
 
 
 def busy(kernel: str, *more: str) -> str:

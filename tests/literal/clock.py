@@ -137,12 +137,17 @@ class RwSemaphore:
     ask again.  A reader that sleeps owns the lock from its wake-up on.  A writer that sleeps is only woken,
     and may be overtaken for `HANDOFF_NS`.  A writer spins for *spin_ns* while readers own the lock.  Then all
     writers that spin go to sleep, and no writer spins until the last reader has given the lock up.
+
+    To give the lock up takes *waker_ns* for each task that is woken, which the task yields.
     """
 
-    def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int, line_ns: int, spin_ns: int) -> None:
+    def __init__(
+        self, clock: Clock, counts: LockCounts, wake_ns: int, line_ns: int, spin_ns: int, waker_ns: int = 0
+    ) -> None:
         self._clock = clock
         self._counts = counts
         self._wake_ns = wake_ns
+        self._waker_ns = waker_ns
         self._line_ns = line_ns
         self._spin_ns = spin_ns
         self._writer: Task | None = None
@@ -163,13 +168,14 @@ class RwSemaphore:
         else:
             self._readers += 1
 
-    def up_read(self) -> None:
+    def up_read(self) -> int:
         """Give up the lock of one reader."""
         self._readers -= 1
-        if not self._readers:
-            self._timer += 1
-            self._readers_stayed = False
-            self._next()
+        if self._readers:
+            return 0
+        self._timer += 1
+        self._readers_stayed = False
+        return self._next() * self._waker_ns
 
     def down_write(self, task: Task) -> Steps:
         """Take the lock for writing."""
@@ -194,12 +200,12 @@ class RwSemaphore:
             self._handed_off = self._clock.now - since_ns >= HANDOFF_NS
             yield SLEEP
 
-    def up_write(self, task: Task) -> None:
+    def up_write(self, task: Task) -> int:
         """Give up the lock of the writer."""
         self._counts.hold_ns += self._clock.now - self._since_ns
         self._writer = None
         task.owns.remove(self)
-        self._next()
+        return self._next() * self._waker_ns
 
     def owner_sleeps(self) -> None:
         """Send the writers that spin for the lock to sleep."""
@@ -238,8 +244,9 @@ class RwSemaphore:
         self._counts.wait_ns += self._clock.now - self._asked_ns.pop(task, self._clock.now)
         task.owns.append(self)
 
-    def _next(self) -> None:
-        """rwsem_wake, after the writers that spin."""
+    def _next(self) -> int:
+        """rwsem_wake, after the writers that spin; return how many tasks are woken."""
+        woken = 0
         if self._spinning and not self._handed_off:
             task = self._spinning.popleft()
             self._own(task)
@@ -250,10 +257,14 @@ class RwSemaphore:
             while self._sleeping and self._sleeping[0].reads:
                 self._readers += 1
                 self._sleeping.pop(0).task.wake(self._wake_ns)
+                woken += 1
         elif self._sleeping and self._handed_off:
             self._handed_off = False
             self._own(task := self._sleeping.pop(0).task)
             task.wake(self._wake_ns)
+            woken = 1
         elif self._sleeping and not self._sleeping[0].woken:
             self._sleeping[0].woken = True
             self._sleeping[0].task.wake(self._wake_ns)
+            woken = 1
+        return woken

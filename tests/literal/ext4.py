@@ -92,7 +92,7 @@ class Ext4(File):
             self._blocks[page + at] = block + at
         self._tree.insert(Extent(page, block, got), self._new_meta_block)
         self._extents += 1
-        self._lock.up_write(self._flusher)
+        yield self._lock.up_write(self._flusher)
 
     def _new_blocks(self, page: int, length: int) -> Run:
         """ext4_mb_new_blocks: blocks that are held, or new ones; return the first and their number."""

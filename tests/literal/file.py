@@ -21,7 +21,7 @@ class Times(NamedTuple):
     ``map_outside_ns`` and ``range_outside_ns``: the parts before that lock is taken.
     ``end_page_ns``: a page that the worker makes clean.
     ``tree_map_ns`` and ``tree_range_ns`` are the same in a file of more than ``inline`` extents.
-    ``wake_ns``, ``line_ns`` and ``spin_ns`` are those of `RwSemaphore`.
+    ``wake_ns``, ``line_ns``, ``spin_ns`` and ``waker_ns`` are those of `RwSemaphore`.
     """
 
     map_ns: int
@@ -36,6 +36,7 @@ class Times(NamedTuple):
     spin_ns: int
     map_outside_ns: int = 0
     range_outside_ns: int = 0
+    waker_ns: int = 0
 
 
 @dataclass
@@ -73,7 +74,9 @@ class File(ABC):
         self.inode_counts = LockCounts()
         self.latencies_ns: list[int] = []
         """The latency of each write(2)."""
-        self._lock = RwSemaphore(clock, self.inode_counts, times.wake_ns, times.line_ns, times.spin_ns)
+        self._lock = RwSemaphore(
+            clock, self.inode_counts, times.wake_ns, times.line_ns, times.spin_ns, times.waker_ns
+        )
         self._extents = 0
         self._ioend: IoEnd | None = None  # the current ioend
         self._built = 0  # pages of the current bio
@@ -97,15 +100,15 @@ class File(ABC):
     def write(self, task: Task, pages: Iterable[int], user_ns: int, call_ns: int) -> Steps:
         """Let *task* write to holes: it works for *user_ns*, and write(2) copies a page in *call_ns*.
 
-        write(2) takes the inode's lock, adds a delayed block, and gives the lock up.
+        write(2) takes the inode's lock, gives it up, and makes a dirty page without a block.
         """
         for page in pages:
             yield user_ns
             began_ns = self._clock.now
             yield call_ns
             yield from self._lock.down_write(task)
+            yield self._lock.up_write(task)
             self._delay(page)
-            self._lock.up_write(task)
             self.latencies_ns.append(self._clock.now - began_ns)
 
     def _delay(self, page: int) -> None:
@@ -172,7 +175,7 @@ class File(ABC):
                     yield from self._lock.down_write(task)
                     yield times.range_ns if self._in_inode else times.tree_range_ns
                     yield from self._convert(ioend)
-                    self._lock.up_write(task)
+                    yield self._lock.up_write(task)
                     yield ioend.pages * times.end_page_ns
                     self.clean_ns = self._clock.now
             self._worker_sleeps = True

@@ -47,6 +47,8 @@ machine.processors.count = 8
 machine.processors.cv = 0
 machine.processors.line_own = "0 ns"
 machine.processors.line_time = "0 ns"
+machine.processors.waker_time = "2300 ns"
+machine.processors.paths.filesystems.xfs.flusher.reserve_ns = "1900 ns"
 machine.disks.d.like = "{disk}"
 machine.disks.d.queue.wbt = false
 machine.disks.d.queue.interrupts = "any"
@@ -192,8 +194,10 @@ class Both:
         cpu, queue = self._scenario.machine.processors, self._sb.bdi.queue
         costs: Any = cpu.paths.filesystems[self._spec.kind].flusher
         segment = queue.segment_pages(1)
-        map_outside_ns = 0 if costs.map_locked_ns is None else costs.map_ns - costs.map_locked_ns
-        range_outside_ns = 0 if costs.ioend_locked_ns is None else costs.ioend_ns - costs.ioend_locked_ns
+        map_outside_ns = range_outside_ns = getattr(costs, "reserve_ns", None) or 0
+        if costs.map_locked_ns is not None:
+            map_outside_ns = costs.map_ns - costs.map_locked_ns
+            range_outside_ns = costs.ioend_ns - costs.ioend_locked_ns
         times = Times(
             map_outside_ns=map_outside_ns, range_outside_ns=range_outside_ns,
             map_ns=costs.map_ns - map_outside_ns,
@@ -201,7 +205,7 @@ class Both:
             page_ns=costs.page_ns + (costs.folio_ns or 0), range_ns=costs.ioend_ns - range_outside_ns,
             tree_range_ns=(costs.tree_ioend_ns or costs.ioend_ns) - range_outside_ns,
             end_page_ns=costs.end_folio_ns or 0,
-            inline=inline, wake_ns=cpu.wake_time, line_ns=cpu.line_time,
+            inline=inline, wake_ns=cpu.wake_time, waker_ns=cpu.waker_time, line_ns=cpu.line_time,
             spin_ns=self._scenario.kernel.rwsem_spin,
         )  # fmt: skip
         return {

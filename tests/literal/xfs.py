@@ -84,7 +84,8 @@ class Xfs(File):
         """xfs_map_blocks and xfs_bmapi_convert_delalloc, for the delayed extent from *page* on."""
         task, length = self._flusher, self._delayed_from(page)
         yield from self._lock.down_read(task)
-        self._lock.up_read()
+        yield self._lock.up_read()
+        yield self._times.map_outside_ns
         yield from self._lock.down_write(task)
         target = self._adjacent(page, length)
         wanted = self._home + (0 if target is None else target // self._group_blocks)
@@ -104,7 +105,7 @@ class Xfs(File):
             yield self._rmap_ns
             self._agfs[group].up()
         self._extents += 1
-        self._lock.up_write(task)
+        yield self._lock.up_write(task)
 
     def _delayed_from(self, page: int) -> int:
         """Return the length of the delayed extent that begins at *page*."""

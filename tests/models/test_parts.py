@@ -15,7 +15,7 @@ from wbsim.sim.sync import HandOff, LockStat, RwSemaphoreRules, SpinLock
 
 Made = list[tuple[str, object, object]]
 """The name of each thread and spinlock that was made, and two of its arguments."""
-OWN, NEAR, FAR, MUTEX, WAKE = 1, 20, 300, 4_000, 50_000
+OWN, NEAR, FAR, MUTEX, WAKE, WAKER = 1, 20, 300, 4_000, 50_000, 700
 HAND_OFF = HandOff(NEAR, FAR, node_cpus=2)
 
 
@@ -38,7 +38,7 @@ def supply(made: Made) -> Supply:
         made.append((name, hand_off, rank))
         return SpinLock(env, name, hand_off, rank)
 
-    times = LockTimes(HAND_OFF, RwSemaphoreRules(True, True, 0, 0), WAKE, MUTEX, OWN, FAR)
+    times = LockTimes(HAND_OFF, RwSemaphoreRules(True, True, 0, 0), WAKE, WAKER, MUTEX, OWN, FAR)
     return replace(layer.supply, times=times, make_thread=thread, spin_lock=spin_lock, locks=[], cv=0.3)
 
 
@@ -76,7 +76,7 @@ def test_lines_from_another_node_take_longer(supply: Supply) -> None:
 def test_rw_semaphores_are_counted_only_by_their_class(supply: Supply) -> None:
     """Each spinlock, line and mutex is counted alone."""
     parts = Parts(supply).of("mnt")
-    parts.spin_lock("s"), parts.line("l"), parts.mutex("m"), parts.rw_semaphore("ILOCK")
+    parts.spin_lock("s"), parts.line("l"), parts.mutex("m"), parts.rw_semaphores("ILOCK")()
     parts.count_lock("ILOCK", lambda: (LockStat(), 0))
     assert [lock.name for lock in supply.locks] == ["mnt/s", "mnt/l", "mnt/m", "mnt/ILOCK"]
 

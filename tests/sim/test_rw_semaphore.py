@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 from tests.literal import clock as literal
 from tests.sim.test_sync import Running
 from wbsim.sim.engine import PARK, Environment, Steps, Task
-from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules
+from wbsim.sim.streams import Streams
+from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules, WakeUps
 
 pytestmark = pytest.mark.source
 
 MODERN = RwSemaphoreRules(steals=True, spins=True, reader_spin_ns=60, hand_off_ns=literal.HANDOFF_NS)
 WAKE_NS, LINE_NS = 50, 3
+WAKER_NS = 7
 
 
 class Use(NamedTuple):
@@ -33,9 +36,9 @@ class Use(NamedTuple):
 class Play:
     """Tasks that use one lock; ``log`` has the times when each task gets the lock and gives it up."""
 
-    def __init__(self, uses: Sequence[Use], rules: RwSemaphoreRules = MODERN) -> None:
+    def __init__(self, uses: Sequence[Use], rules: RwSemaphoreRules = MODERN, waker_ns: int = 0) -> None:
         self.env = Environment()
-        self.lock = RwSemaphore(self.env, "mnt/ILOCK", rules, WAKE_NS, LINE_NS)
+        self.lock = RwSemaphore(self.env, "mnt/ILOCK", rules, WakeUps(WAKE_NS, waker_ns), LINE_NS)
         self.log: list[tuple[int, str, str]] = []
         self.slept: list[tuple[int, str]] = []
         self.tasks = [self.env.task(str(number)) for number in range(len(uses))]
@@ -56,10 +59,7 @@ class Play:
         if use.sleeps_ns:
             self.env.call_at(self.env.now + use.sleeps_ns, task.rank, partial(self.env.wake, task))
             yield PARK
-        if use.reads:
-            lock.up_read()
-        else:
-            lock.up_write()
+        yield lock.up_read(task) if use.reads else lock.up_write()
         self.log.append((self.env.now, name, "gave it up"))
 
     @property
@@ -68,10 +68,10 @@ class Play:
         return [(ns, name) for ns, name, what in self.log if what == "has it"]
 
 
-def literally(uses: Sequence[Use]) -> tuple[list[tuple[int, str, str]], literal.LockCounts]:
+def literally(uses: Sequence[Use], waker_ns: int) -> tuple[list[tuple[int, str, str]], literal.LockCounts]:
     """Return the log of the same *uses* with the literal lock, and the counts of this lock."""
     clock, counts, log = literal.Clock(0), literal.LockCounts(), list[tuple[int, str, str]]()
-    lock = literal.RwSemaphore(clock, counts, WAKE_NS, LINE_NS, MODERN.reader_spin_ns)
+    lock = literal.RwSemaphore(clock, counts, WAKE_NS, LINE_NS, MODERN.reader_spin_ns, waker_ns)
 
     def use_of(task: literal.Task, use: Use, name: str) -> literal.Steps:
         if use.reads:
@@ -83,10 +83,7 @@ def literally(uses: Sequence[Use]) -> tuple[list[tuple[int, str, str]], literal.
         if use.sleeps_ns:
             task.wake(use.sleeps_ns)
             yield literal.SLEEP
-        if use.reads:
-            lock.up_read()
-        else:
-            lock.up_write(task)
+        yield lock.up_read() if use.reads else lock.up_write(task)
         log.append((clock.now, name, "gave it up"))
 
     for number, use in enumerate(uses):
@@ -107,15 +104,15 @@ USES = st.lists(
 )  # fmt: skip
 
 
-@given(USES)
-@example([Use(0, False, 100, 0), Use(10, False, 100, 0), Use(20, True, 50, 0), Use(220, False, 10, 0)])
-@example([Use(0, True, 100, 0), Use(1, False, 10, 0), Use(70, False, 10, 0), Use(90, True, 10, 0)])
-def test_rw_semaphore_matches_the_literal_one(uses: list[Use]) -> None:
-    """Each task gets the lock and gives the lock up at the same nanosecond."""
-    of_literal, counts = literally(uses)
+@given(USES, st.sampled_from([0, WAKER_NS]))
+@example([Use(0, False, 100, 0), Use(10, False, 100, 0), Use(20, True, 50, 0), Use(220, False, 10, 0)], 0)
+@example([Use(0, True, 100, 0), Use(1, False, 10, 0), Use(70, False, 10, 0), Use(90, True, 10, 0)], WAKER_NS)
+def test_rw_semaphore_matches_the_literal_one(uses: list[Use], waker_ns: int) -> None:
+    """Each task gets the lock, gives the lock up and has woken others at the same nanosecond."""
+    of_literal, counts = literally(uses, waker_ns)
     instants = [ns for ns, _, _ in of_literal]
     assume(len(set(instants)) == len(instants) or len(uses) == 2)
-    play = Play(uses)
+    play = Play(uses, waker_ns=waker_ns)
     assert play.log == of_literal
     stat = play.lock.stat
     assert (stat.acquisitions, stat.contentions, stat.hold_ns) == (
@@ -260,14 +257,14 @@ def test_reader_waits_behind_a_writer_while_readers_own_the_lock() -> None:
 def test_free_lock_may_be_passed_through(reads: bool) -> None:
     """The lock is passed through three times; not while a task owns it, and not while one waits for it."""
     env = Environment()
-    lock = RwSemaphore(env, "mnt/ILOCK", MODERN, WAKE_NS, LINE_NS)
+    lock = RwSemaphore(env, "mnt/ILOCK", MODERN, WakeUps(WAKE_NS), LINE_NS)
     owner, waiter = env.task("owner"), env.task("waiter")
     assert lock.pass_through(3, reads)
     assert ((lock.read_stat if reads else lock.stat).acquisitions, lock.free) == (3, True)
     assert (lock.stat if reads else lock.read_stat).acquisitions == 0
     assert lock.try_read()
     assert not lock.pass_through(1, reads)
-    lock.up_read()
+    assert lock.up_read(owner) == 0
     assert lock.try_write(owner)
     assert not lock.pass_through(1, reads)
     env.start(waiter, lock.down_write(waiter))
@@ -276,3 +273,46 @@ def test_free_lock_may_be_passed_through(reads: bool) -> None:
     seen: list[tuple[bool, bool, bool]] = []
     env.run()
     assert seen == [(True, False, False)], "the waiter wakes up at 60"
+
+
+def test_a_release_takes_as_long_as_its_wake_ups() -> None:
+    """Each task that is woken takes the waker 7 ns, which count as waking.
+
+    * 0 to 10 ns: the owner sleeps for 90 ns; readers 1 and 2 and writer 3 sleep for the lock.
+    * 100 ns: the owner wakes two readers, which takes until 114 ns.
+    * 150 ns: the readers run.  At 160 ns the last one wakes writer 3, which takes until 167 ns.
+    * 210 to 220 ns: the writer runs, and wakes no task.
+    """
+    play = Play(
+        [Use(0, False, 10, 90), Use(20, True, 10, 0), Use(21, True, 10, 0), Use(22, False, 10, 0)],
+        waker_ns=WAKER_NS,
+    )
+    assert [(ns, name) for ns, name, what in play.log if what == "gave it up"] == [
+        (114, "0"), (160, "1"), (167, "2"), (220, "3"),
+    ]  # fmt: skip
+    assert [task.waking_ns for task in play.tasks] == [14, WAKE_NS, WAKE_NS + 7, WAKE_NS]
+
+
+def test_a_busy_processor_takes_no_time_of_the_waker() -> None:
+    """The woken writer gets no processor at once, so no idle processor is woken."""
+    env = Environment()
+    lock = RwSemaphore(env, "mnt/ILOCK", MODERN, WakeUps(WAKE_NS, WAKER_NS), LINE_NS)
+    owner, waiter = env.task("owner"), env.task("waiter")
+    Running([owner])
+    busy = Running([waiter])
+    assert lock.try_write(owner)
+    env.start(waiter, lock.down_write(waiter))
+    env.run()
+    busy.wants = lambda task: False  # type: ignore[method-assign]
+    waiter.running = False
+    assert lock.up_write() == 0
+
+
+def test_wake_ups_are_a_tenth_shorter_at_most() -> None:
+    """The median is the given time, and one in a hundred takes more than one and a half of it."""
+    wakes = WakeUps(10_000, 0, Streams(1).exponentials("wake-ups"))
+    taken = sorted(wakes.next_ns() for _ in range(20_000))
+    assert taken[0] == pytest.approx(9_000, rel=0.001)
+    assert taken[10_000] == pytest.approx(10_000, rel=0.01)
+    assert taken[19_800] == pytest.approx(9_000 + 1_500 * math.log(100), rel=0.03)
+    assert {WakeUps(10_000).next_ns() for _ in range(9)} == {10_000}

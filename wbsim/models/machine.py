@@ -389,6 +389,7 @@ def lock_times(cpu: ProcessorSpec, kernel: KernelSpec) -> LockTimes:
         HandOff(cpu.line_time, cpu.line_from_far, kernel.spinlock == "ticket", cpu.node_cpus),
         RwSemaphoreRules(kernel.rwsem_steals, kernel.rwsem_spins, kernel.rwsem_spin, kernel.rwsem_hand_off),
         cpu.wake_time,
+        cpu.waker_time,
         cpu.line_time,
         cpu.line_own,
         cpu.line_from_far if cpu.nodes > 1 else cpu.line_time,

@@ -24,6 +24,7 @@ from wbsim.sim.sync import (
     RwSemaphore,
     RwSemaphoreRules,
     SpinLock,
+    WakeUps,
 )
 
 AnyLock = SpinLock | Mutex | LockClass
@@ -35,7 +36,7 @@ class LockTimes:
     """The times of locks (ns), and the rules of the kernel for them.
 
     * ``hand_off``: the times of a spinlock.
-    * ``wake_ns``: the time from a wake-up until the waiting task runs.
+    * ``wake_ns``: the time from a wake-up until the waiting task runs, and ``waker_ns`` that of its waker.
     * ``line_ns``: the time to get the cache line of a mutex or a semaphore.
     * ``line_own_ns`` and ``line_far_ns``: the time to write a line that the processor itself has, and one
       that another processor has.
@@ -44,6 +45,7 @@ class LockTimes:
     hand_off: HandOff
     rw_semaphore: RwSemaphoreRules
     wake_ns: int
+    waker_ns: int
     line_ns: int
     line_own_ns: int
     line_far_ns: int
@@ -132,10 +134,12 @@ class Parts:
         times = self._supply.times
         return self._counted(Mutex(self.env, self._named(name), times.wake_ns, times.line_ns))
 
-    def rw_semaphore(self, name: str) -> RwSemaphore:
-        """Return a semaphore of readers and writers, which the machine counts by its class."""
-        times = self._supply.times
-        return RwSemaphore(self.env, name, times.rw_semaphore, times.wake_ns, times.line_ns)
+    def rw_semaphores(self, name: str) -> Callable[[], RwSemaphore]:
+        """Return a maker of semaphores of readers and writers, which the machine counts by their class."""
+        times, supply = self._supply.times, self._supply
+        excess = supply.streams.exponentials(self._named(f"wake-ups of {name}")) if supply.cv else None
+        wakes = WakeUps(times.wake_ns, times.waker_ns, excess)
+        return lambda: RwSemaphore(self.env, name, times.rw_semaphore, wakes, times.line_ns)
 
     def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
         """Let the machine count a class of locks; *stats* returns its counters."""

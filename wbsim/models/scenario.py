@@ -80,7 +80,8 @@ class ProcessorSpec(Spec):
     * ``line_own``: the time to write a cache line that the processor itself wrote last.
     * ``line_time``: the time to write a cache line that another processor of its node wrote last.
     * ``line_from_far``: the time to write a cache line that a processor of another node wrote last.
-    * ``wake_time``: the time from a wake-up to running.
+    * ``wake_time``: the time from a wake-up until the task runs on an idle processor, in the median.
+    * ``waker_time``: the time that this wake-up takes the waker.
     """
 
     count: Threads
@@ -94,6 +95,7 @@ class ProcessorSpec(Spec):
     line_time: Moment
     line_from_far: Moment
     wake_time: Moment
+    waker_time: Moment
     paths: PathCosts
 
     @model_validator(mode="after")

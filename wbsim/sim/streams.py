@@ -74,6 +74,11 @@ class Streams:
         generator = self.generator(name)
         return lambda count: generator.gamma(shape, 1 / shape, count)
 
+    def exponentials(self, name: str) -> Draws:
+        """Return exponential numbers of mean 1."""
+        generator = self.generator(name)
+        return Draws(lambda count: generator.exponential(1.0, count))
+
     def uniforms(self, name: str) -> Draws:
         """Return numbers uniform in [0, 1)."""
         generator = self.generator(name)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from mypy_extensions import i64
 
 from wbsim.sim.engine import PARK, SPIN, URGENT, Environment, Park, Steps, Task
+from wbsim.sim.streams import Draws
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,32 @@ def spins(task: Task, lock: str, waited: str, spun_ns: int) -> None:
 def waiting_for(lock: str) -> str:
     """Return the ``waits_for`` of a task that sleeps for *lock*: the kind, with which its name begins."""
     return f"lock {lock.rsplit('/', 1)[-1].split(' ')[0]}"
+
+
+_SHORTEST: Final = 0.9
+_EXCESS: Final = 0.15
+"""The shortest wake-up, and the mean excess over it, as parts of the median (docs/measurements.md T)."""
+
+
+class WakeUps:
+    """The times of wake-ups on idle processors: *wake_ns* in the median, and *waker_ns* for the waker.
+
+    A wake-up is a tenth shorter at most.  What it takes longer than that is exponential: *excess* are draws
+    of mean 1.  Without draws, all wake-ups take *wake_ns*.
+    """
+
+    __slots__ = ("_excess", "_wake_ns", "waker_ns")
+
+    def __init__(self, wake_ns: int, waker_ns: int = 0, excess: Draws | None = None) -> None:
+        self._wake_ns = wake_ns
+        self.waker_ns = waker_ns
+        self._excess = excess
+
+    def next_ns(self) -> int:
+        """Return the time from the next wake-up until the woken task runs (ns)."""
+        if self._excess is None:
+            return self._wake_ns
+        return int(self._wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
 
 
 def _forget(owner: Task, stop: Callable[[], object]) -> None:
@@ -460,6 +488,7 @@ class RwSemaphore:
       before the tasks that sleep, *line_ns* after the release.
     * A writer that is woken does not own the lock yet (with ``steals``): another task may take it first.
     * Tasks that spin leave the processor when the owner does.
+    * A release returns the time (ns) that its wake-ups take the task, which the task must wait.
 
     ``stat`` counts writers, and ``read_stat`` readers.  While several readers hold the lock, its time counts
     once.  ``waited`` is the ``waits_for`` of tasks that sleep for the lock.
@@ -470,16 +499,16 @@ class RwSemaphore:
 
     __slots__ = (
         "_env", "_handing_off", "_line_ns", "_nonspinnable", "_on_owner_sleeps", "_phase", "_readers",
-        "_rules", "_since_ns", "_sleeping", "_spinning", "_wake_ns", "_writer", "name",
+        "_rules", "_since_ns", "_sleeping", "_spinning", "_wakes", "_writer", "name",
         "read_stat", "stat", "waited",
     )  # fmt: skip
 
     def __init__(
-        self, env: Environment, name: str, rules: RwSemaphoreRules, wake_ns: int, line_ns: int
+        self, env: Environment, name: str, rules: RwSemaphoreRules, wakes: WakeUps, line_ns: int
     ) -> None:
         self._env = env
         self._rules = rules
-        self._wake_ns = wake_ns
+        self._wakes = wakes
         self._line_ns = line_ns
         self.waited = waiting_for(name)
         self._writer: Task | None = None
@@ -518,17 +547,20 @@ class RwSemaphore:
         task.waits_for = self.waited
         return PARK
 
-    def up_read(self) -> None:
-        """Release the lock for one reader; after the last reader the next task gets it."""
+    def up_read(self, task: Task) -> int:
+        """Release the lock for the reader *task*; after the last reader the next task gets it.
+
+        Return the time (ns) that the wake-ups take.
+        """
         assert self._readers, "up_read() without try_read() or down_read()"
         self._readers -= 1
         if self._readers:
             self.read_stat.acquisitions += 1
-            return
+            return 0
         self.read_stat.held(self._env.now - self._since_ns)
         self._phase += 1
         self._nonspinnable = False
-        self._give_up()
+        return self._give_up(task)
 
     @property
     def idle(self) -> bool:
@@ -576,14 +608,17 @@ class RwSemaphore:
             task.waits_for = self.waited
             yield PARK
 
-    def up_write(self) -> None:
-        """Release the lock; the next task gets it, or is woken to take it."""
+    def up_write(self) -> int:
+        """Release the lock; the next task gets it, or is woken to take it.
+
+        Return the time (ns) that the wake-ups take.
+        """
         writer = self._writer
         assert writer is not None, "up_write() without try_write() or down_write()"
         self._writer = None
         self.stat.held(self._env.now - self._since_ns)
         _forget(writer, self._on_owner_sleeps)
-        self._give_up()
+        return self._give_up(writer)
 
     def _may_spin(self, task: Task) -> bool:
         """rwsem_can_spin_on_owner; False also if another task should get the processor (need_resched)."""
@@ -630,9 +665,12 @@ class RwSemaphore:
         if self._spinning:
             task.on_sleep.append(self._on_owner_sleeps)
 
-    def _give_up(self) -> None:
-        """Pass the lock on: to a spinning task, unless a hand-off is due, otherwise as rwsem_wake does."""
-        now = self._env.now
+    def _give_up(self, task: Task) -> int:
+        """Pass the lock on: to a spinning task, unless a hand-off is due, otherwise as rwsem_wake does.
+
+        Return the time (ns) that *task* needs to wake other tasks.
+        """
+        now, woken = self._env.now, 0
         if self._spinning and not self._handing_off:
             waiter = self._spinning.popleft()
             waited_ns = now + self._line_ns - waiter.since_ns
@@ -641,29 +679,42 @@ class RwSemaphore:
             self._own(waiter.task, now + self._line_ns)
             self._env.resume(waiter.task, self._line_ns)
         elif self._sleeping and self._sleeping[0].reads:
-            self._wake_readers()
+            woken = self._wake_readers()
         elif self._sleeping:
-            self._wake_writer(self._sleeping[0])
+            woken = self._wake_writer(self._sleeping[0])
+        waker_ns = woken * self._wakes.waker_ns
+        task.waking_ns += waker_ns
+        return waker_ns
 
-    def _wake_readers(self) -> None:
-        """Give the lock to the readers at the head of the queue, who wake up as its owners."""
+    def _wake_readers(self) -> int:
+        """Give the lock to the readers at the head of the queue, who wake up as its owners.
+
+        Return how many idle processors are woken for them.
+        """
+        woken = 0
         self._since_ns = self._env.now
         while self._sleeping and self._sleeping[0].reads:
             waiter = self._sleeping.popleft()
             self._readers += 1
             self.read_stat.waited(self._env.now - waiter.since_ns)
-            self._env.wake(waiter.task, self._wake_ns)
+            woken += self._wake(waiter)
+        return woken
 
-    def _wake_writer(self, waiter: _Waiter) -> None:
+    def _wake_writer(self, waiter: _Waiter) -> int:
+        """Wake *waiter*, unless it is awake already; return how many idle processors are woken for it."""
         if self._handing_off or not self._rules.steals:
             self._sleeping.popleft()
             self._handing_off = False
             self._own(waiter.task, self._env.now)
             self.stat.waited(self._env.now - waiter.since_ns)
         elif waiter.woken:
-            return
+            return 0
         waiter.woken = True
-        self._env.wake(waiter.task, self._wake_ns)
+        return self._wake(waiter)
+
+    def _wake(self, waiter: _Waiter) -> int:
+        self._env.wake(waiter.task, self._wakes.next_ns())
+        return int(waiter.task.running)
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:

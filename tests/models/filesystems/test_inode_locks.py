@@ -15,7 +15,7 @@ from wbsim.models.filesystems.inode_locks import InodeLocks
 from wbsim.models.machine import build
 from wbsim.models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED
 from wbsim.sim.engine import Environment, Steps
-from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules
+from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules, WakeUps
 
 
 class Stage:
@@ -44,7 +44,7 @@ class Stage:
         if held_for == "writing":
             lock.up_write()
         else:
-            lock.up_read()
+            lock.up_read(owner)
 
     def waits(self, at_ns: int, pages: list[int], calls: int) -> int | None:
         """Return how long write(2) of *pages* waits at *at_ns*; None: it does not wait."""
@@ -112,7 +112,7 @@ def test_no_calls_are_joined_while_a_task_waits() -> None:
     assert filesystem.writes_at_once(file.inode, np.array([3, 9, 4])) == 1
     env, seen = Environment(), list[int]()
     rules = RwSemaphoreRules(steals=True, spins=False, reader_spin_ns=0, hand_off_ns=1)
-    file.lock = lock = RwSemaphore(env, "ILOCK", rules, 50, 0)
+    file.lock = lock = RwSemaphore(env, "ILOCK", rules, WakeUps(50), 0)
     waiter = env.task("flusher")
     assert lock.try_write(env.task("worker"))
     env.start(waiter, lock.down_write(waiter))

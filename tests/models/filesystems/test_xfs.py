@@ -475,7 +475,7 @@ def small_files(rmapbt: bool, kernel: str) -> tuple[int, int, int, Machine]:
     text = loop_config(
         "fs_mark -k -S0 -n 200 -s 4096 -L 1 -d /mnt/a -d /mnt/b", dirty_mib=8, kernel=kernel,
         more=f'filesystem.agcount = 2\nfilesystem.rmapbt = {str(rmapbt).lower()}\nmachine.like = "desk-vm"\n'
-        "sync_after = true",
+        'machine.processors.wake_time = "5 us"\nsync_after = true',
     ).replace('machine.like = "loop-vm"\n', "")  # fmt: skip
     of = build(parse(text, "x.toml").cases[0].scenario, 1)
     of.run()

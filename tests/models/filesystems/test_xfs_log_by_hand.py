@@ -281,7 +281,7 @@ def test_checkpoint_logs_an_inode_once_for_several_extents() -> None:
     """
     of, spec = Log(), P13_XFS
     costs: Any = SimpleNamespace(end_folio_ns=0)
-    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), costs, [], False)  # type: ignore[arg-type]
+    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0, reserve_ns=None), costs, [], False)  # type: ignore[arg-type]
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
     logged = []
     for extents in (1, 2):
@@ -304,7 +304,7 @@ def test_end_of_a_run_logs_its_cluster_once_a_checkpoint() -> None:
         extent_items=3, extent_log_bytes=100, inode_log_bytes=300, size=4_096, agcount=1, rmapbt=False
     )
     costs: Any = SimpleNamespace()
-    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0), costs, [], False)  # type: ignore[arg-type]
+    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0, reserve_ns=None), costs, [], False)  # type: ignore[arg-type]
     assert metadata.gives_way, "xfs_end_io calls cond_resched between two ioends"
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
     logged = []

@@ -427,7 +427,10 @@ def test_fio_and_dd_make_jobs_of_their_options() -> None:
     orders = [job.orders[0](8).tolist() for job in writers.jobs]
     assert orders[1] == list(range(8)) != orders[0]
     assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
-    assert {(job.calls, job.fsyncs) for job in writers.jobs} == {(Calls(user_ns=15), False)}
+    assert {(job.calls, job.fsyncs) for job in writers.jobs} == {
+        (Calls(user_ns=15, random=True), False), (Calls(user_ns=15), False),
+    }  # fmt: skip
+    assert [job.calls.random for job in writers.jobs] == [True, False, True]
     assert writers.fork_ns == 150
     dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7,
                 app_user_time=5, read_time=6)  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from wbsim.models.catalogue.devices import NO_DISCARD
-from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
+from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS, WAKER_TIME
 from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
@@ -49,6 +49,7 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
             "line_time": assumed(60, "mechanisms.md 7.2: processors of one socket", 40, 100),
             "line_from_far": LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "waker_time": WAKER_TIME,
             "paths": {
                 **REFERENCE_PATHS,
                 "write": {
@@ -98,6 +99,7 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
 _DESK: Final = "docs/measurements.md H"
 _TREE: Final = "docs/measurements.md R"
 _LINES: Final = "docs/measurements.md R, lines from another processor"
+_WAKE_UPS: Final = "docs/measurements.md T"
 _FOLIOS: Final = "docs/measurements.md N"
 _RANDOM: Final = "docs/measurements.md S"
 _SUBMISSION: Final = (
@@ -110,6 +112,8 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
             "line_time": measured(170, "docs/measurements.md L: a cache line moves to the other processor"),
+            "wake_time": measured(6 * US, f"{_WAKE_UPS}: an idle processor"),
+            "waker_time": measured(2_300, f"{_WAKE_UPS}: the waker, without its system call"),
             "paths": {
                 **REFERENCE_PATHS,
                 "write": {
@@ -150,6 +154,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                             "tree_map_ns": measured(26_000, f"{_TREE}: all tasks on one processor"),
                             "tree_ioend_ns": measured(5_700, f"{_TREE}: all tasks on one processor"),
                             "end_folio_ns": measured(350, f"{_DESK}: conversion of a sequential file"),
+                            "reserve_ns": measured(1_900, f"{_TREE}: time outside the ILOCK"),
                             "map_lines": measured(30, f"{_LINES}: 5.1 us at 170 ns a line"),
                             "ioend_lines": measured(20, f"{_LINES}: 3.4 us at 170 ns a line"),
                             "rmap_ns": measured(

@@ -7,7 +7,7 @@ from typing import Final
 from wbsim.models.block.spec import MAX_DISCARD_BYTES
 from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE, as_fitted
 from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013, X25_E
-from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS
+from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS, WAKER_TIME
 from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Inputs, assumed, calibrated, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
@@ -39,6 +39,7 @@ P13_MACHINE: Final = MachineSpec.model_validate(
             ),
             "line_from_far": LINE_FROM_FAR,
             "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "waker_time": WAKER_TIME,
             "paths": {
                 **REFERENCE_PATHS,
                 "filesystems": {

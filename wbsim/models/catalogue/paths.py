@@ -25,6 +25,10 @@ LINE_FROM_FAR: Final = assumed(
     200, "mechanisms.md 7.2, 7.5: a cache line from another socket, 0.10-0.25 us; not fitted", 100, 300
 )
 """The time that the hardware takes for a cache line (ns)."""
+WAKER_TIME: Final = assumed(
+    1_000, "try_to_wake_up and an interrupt to an idle processor, 2.3 us in our guest", 300, 3_000
+)
+"""The time that the wake-up of an idle processor takes the waker (ns)."""
 
 REFERENCE_PATHS: Final[Inputs] = {
     "write": {

@@ -33,8 +33,7 @@ class InodeLocks:
     """
 
     def __init__(self, parts: Parts, name: str, *, reads: bool, each_hole: bool) -> None:
-        self._parts = parts
-        self._name = name
+        self._make = parts.rw_semaphores(name)
         self._reads = reads
         self._each_hole = each_hole
         self._locks: list[RwSemaphore] = []
@@ -42,7 +41,7 @@ class InodeLocks:
 
     def new(self) -> RwSemaphore:
         """Return a new lock, for another inode."""
-        lock = self._parts.rw_semaphore(self._name)
+        lock = self._make()
         self._locks.append(lock)
         return lock
 
@@ -55,21 +54,27 @@ class InodeLocks:
             lock.read_stat.acquisitions += takes - 1
             if not lock.try_read():
                 return _wait_to_read(thread, lock)
-            lock.up_read()
+            waker_ns = lock.up_read(thread.task)
         else:
             lock.stat.acquisitions += takes - 1
             if not lock.try_write(thread.task):
                 return _wait_to_write(thread, lock)
-            lock.up_write()
-        return None
+            waker_ns = lock.up_write()
+        return _wake(waker_ns) if waker_ns else None
 
 
 def _wait_to_read(thread: Thread, lock: RwSemaphore) -> Steps:
     thread.before_sleep()
     yield lock.down_read(thread.task)
-    lock.up_read()
+    if waker_ns := lock.up_read(thread.task):
+        yield waker_ns
 
 
 def _wait_to_write(thread: Thread, lock: RwSemaphore) -> Steps:
     yield from lock.down_write(thread.task, thread.before_sleep)
-    lock.up_write()
+    if waker_ns := lock.up_write():
+        yield waker_ns
+
+
+def _wake(waker_ns: int) -> Steps:
+    yield waker_ns

@@ -84,8 +84,10 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         if ioend.mapped and (leaf := file.tree.convert(ioend.page, ioend.pages)) != NO_BLOCK:
             self._mballoc.give_back(leaf, 1)
             self.log_extent(inode, leaf // GROUP_BLOCKS)
-        file.lock.up_write()
+        waker_ns = file.lock.up_write()
         self._log_inode(inode)
+        if waker_ns:
+            yield waker_ns
 
     def _log_inode(self, inode: Ext4Inode) -> None:
         self.journal.log((self._geometry.inode_block(inode.number),))

@@ -149,8 +149,10 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         use_held(file.pages, page, count)
         self._insert(inode, file, page, count)
         file.allocations += 1
-        file.lock.up_write()
+        waker_ns = file.lock.up_write()
         metadata.log_mapping(inode, file, page)
+        if waker_ns:
+            yield waker_ns
 
     def _insert(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """ext4_ext_insert_extent: add *count* pages from *page* on, which have blocks, to the file's tree."""

@@ -41,6 +41,7 @@ class XfsMetadata(Metadata[XfsInode]):
         # Copies of what the hot paths read: a spec's own attributes are slow to read.
         self._commit_ns = log.commit_ns(spec.extent_items)
         self._ioend_ns = flusher_costs.ioend_ns
+        self._reserve_ns = flusher_costs.reserve_ns or 0
         self._inode_bytes = spec.inode_log_bytes
         self._extent_bytes = spec.extent_log_bytes
         self._costs = costs
@@ -92,9 +93,12 @@ class XfsMetadata(Metadata[XfsInode]):
         """xfs_iomap_write_unwritten: convert *ioend* under the ILOCK, and its rmap under the AGF, too."""
         file, costs, task = inode.file, self._costs, worker.task
         assert isinstance(file, PagedFile), "an ioend needs a file whose pages are kept one by one"
+        if self._reserve_ns:
+            worker.spent.complete += self._reserve_ns
+            yield self._reserve_ns
         if not file.lock.try_write(task):
             yield from file.lock.down_write(task)
-        range_ns = costs.range_ns(file.allocations)
+        range_ns = max(0, costs.range_ns(file.allocations) - self._reserve_ns)
         range_ns += costs.lines_ns(file, task, range_ns + self._rmap_ns) + costs.moved_range_ns(file, task)
         worker.spent.complete += range_ns
         yield range_ns
@@ -102,8 +106,10 @@ class XfsMetadata(Metadata[XfsInode]):
             worker.spent.complete += self._rmap_ns
             group = self._groups[(file.base + ioend.block) // self._group_blocks]
             yield from group.update_rmap(worker, self._rmap_ns)
-        file.lock.up_write()
+        waker_ns = file.lock.up_write()
         self.log_extent(inode)
+        if waker_ns:
+            yield waker_ns
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """See `Metadata.end_run`: xfs_end_io; a conversion updates the reverse mapping, too."""

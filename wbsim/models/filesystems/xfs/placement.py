@@ -51,7 +51,9 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         groups: list[Group],
         costs: MapCosts,
         metadata: XfsMetadata,
+        reserve_ns: int = 0,
     ) -> None:
+        self._reserve_ns = reserve_ns
         self.files: list[PagedFile] = []
         self.groups = groups
         self.group_label = "AG"
@@ -129,9 +131,12 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         if not ilock.try_read():
             thread.before_sleep()
             yield ilock.down_read(task)
-        ilock.up_read()
+        waker_ns = ilock.up_read(task)
         if log.full:
             yield from log.wait_for_space(thread)
+        thread.spent.allocate += self._reserve_ns
+        if self._reserve_ns or waker_ns:
+            yield waker_ns + self._reserve_ns
         if not ilock.try_write(task):
             yield from ilock.down_write(task, thread.before_sleep)
         plan, pages = self._plan, file.pages
@@ -145,11 +150,13 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
                     near = NOWHERE
             costs = self._costs
             map_ns, rmap_ns = costs.varied_map_ns(file.allocations)
+            map_ns = max(0, map_ns - self._reserve_ns)
             map_ns += costs.lines_ns(file, task, map_ns + rmap_ns) + costs.moved_map_ns(file, task)
             self._give_blocks(file, group, page, near)
             yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns)
             file.allocations += 1
-        ilock.up_write()
+        if waker_ns := ilock.up_write():
+            yield waker_ns
 
     def _give_blocks(self, file: PagedFile, group: Group, page: int, near: int) -> None:
         """Give the delayed extent at *page* blocks of *group*; see `layout.allocate`."""

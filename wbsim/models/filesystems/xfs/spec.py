@@ -221,10 +221,13 @@ class XfsFlusherCosts(FlusherCosts):
 
     * ``rmap_ns``: the time that an allocation takes more with reverse mapping, under the AGF.
     * ``rmap_ioend_ns``: the time that a conversion takes more with reverse mapping.
+    * ``reserve_ns``: the part of ``map_ns`` and of ``ioend_ns`` before the ILOCK is taken, in which the
+      transaction gets its log space; without it, 0.
     """
 
     rmap_ns: Ns
     rmap_ioend_ns: Ns
+    reserve_ns: Ns | None = None
     log: LogCosts
 
 

@@ -68,7 +68,10 @@ def xfs(
         parts.env, kworkers, bound=rules.unwritten, queue=sb.bdi.queue, unwritten=rules.unwritten,
         costs=costs, metadata=metadata,
     )  # fmt: skip
-    placement = XfsPlacement(spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata)
+    placement = XfsPlacement(
+        spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata,
+        reserve_ns=flusher_costs.reserve_ns or 0,
+    )  # fmt: skip
     of_era = WritepagesRules(
         rules.wraps, rules.spans_calls, rules.sync_data, calls_x4=rules.nr_to_write_counts == "calls_x4"
     )
