@@ -235,6 +235,14 @@ def test_overtaken_writer_is_woken_once() -> None:
     ]  # fmt: skip
 
 
+def test_a_writer_that_is_woken_already_takes_no_time() -> None:
+    """The owner wakes writer 1 from 100 to 107 ns; writer 2 overtakes it, and need not wake it at 115 ns."""
+    play = Play([Use(0, False, 10, 90), Use(50, False, 100, 0), Use(105, False, 10, 0)], waker_ns=WAKER_NS)
+    assert [(ns, name) for ns, name, what in play.log if what == "gave it up"] == [
+        (107, "0"), (115, "2"), (250, "1"),
+    ]  # fmt: skip
+
+
 def test_spin_threshold_counts_for_each_turn_of_readers() -> None:
     """A threshold that began with other readers does not end the spinning.
 

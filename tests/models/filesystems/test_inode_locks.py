@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.harness import BlockLayer, loop_config, only
+from tests.sim.test_sync import Running
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
@@ -72,6 +73,23 @@ def test_a_call_waits_while_the_flusher_has_the_lock(reads: bool, at_ns: int, wa
     assert stage.slept == ([] if wait_ns is None else [at_ns])
     stat = stage.file.lock.read_stat if reads else stage.file.lock.stat
     assert stat.contentions == (wait_ns is not None)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_call_pays_for_the_task_that_it_wakes(reads: bool) -> None:
+    """A worker sleeps behind the call, which has the lock at 450 ns and wakes the worker for 7 ns."""
+    stage = Stage(reads=reads, each_hole=False)
+    rules = RwSemaphoreRules(steals=True, spins=False, reader_spin_ns=0, hand_off_ns=0)
+    stage.file.lock = lock = RwSemaphore(stage.env, "ILOCK", rules, WakeUps(50, 7), 0)
+    worker = stage.env.task("worker")
+    Running([worker, stage.writer.task])
+
+    def work() -> Steps:
+        yield from lock.down_write(worker)
+        lock.up_write()
+
+    stage.env.start(worker, work(), 200)
+    assert stage.waits(150, [0], 1) == 307
 
 
 @pytest.mark.parametrize(("reads", "wait_ns"), [(True, None), (False, 250)])

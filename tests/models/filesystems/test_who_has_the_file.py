@@ -11,6 +11,7 @@ from tests.harness import FIO, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.machine import Machine, build
+from wbsim.models.time_accounting import OTHER, life_of
 
 ONE = f"{FIO} --rw=randwrite --nrfiles=1 --filesize=64m --name=j --directory=/mnt"
 
@@ -130,3 +131,29 @@ def test_slow_lines_of_the_log_slow_down_several_flushers() -> None:
             times[several, line_ns] = of.env.now
     assert times[True, 1_000] > 1.5 * times[True, 100]
     assert 1.0 < times[False, 1_000] / times[False, 100] < 7 / 6
+
+
+@pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
+def test_all_time_of_writeback_has_a_path(filesystem: str) -> None:
+    """Each thread charges all of its time, also what passes before it asks for a lock or after it wakes one.
+
+    Flusher and worker both wake other threads.
+    """
+    text = f"""
+title = "one file"
+[scenario]
+machine.like = "desk-vm"
+machine.processors.count = 4
+kernel.like = "6.18"
+kernel.rwsem_spins = false
+kernel.dirty = {{ dirty_bytes = "16 MiB", dirty_background_bytes = "8 MiB" }}
+mounts.m = {{ like = "desk-{filesystem}", disk = "loop0", at = "/mnt" }}
+programs.p = "{ONE}"
+"""
+    of = build(parse(text, "x.toml").cases[0].scenario, 1)
+    of.run()
+    asleep = [thread for thread in of.threads if not thread.task.running]
+    for name in ("flusher", "xfs-conv" if filesystem == "xfs" else "ext4-rsv"):
+        assert sum(thread.task.waking_ns for thread in asleep if name in thread.task.name)
+    lives = {thread.task.name: life_of(thread.task, thread.spent, of.env.now) for thread in asleep}
+    assert [name for name, life in lives.items() if OTHER in life] == []

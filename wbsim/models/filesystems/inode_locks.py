@@ -54,13 +54,13 @@ class InodeLocks:
             lock.read_stat.acquisitions += takes - 1
             if not lock.try_read():
                 return _wait_to_read(thread, lock)
-            waker_ns = lock.up_read(thread.task)
+            lock.up_read(thread.task)
         else:
             lock.stat.acquisitions += takes - 1
             if not lock.try_write(thread.task):
                 return _wait_to_write(thread, lock)
-            waker_ns = lock.up_write()
-        return _wake(waker_ns) if waker_ns else None
+            lock.up_write()
+        return None  # a task that waits for a free lock was woken before
 
 
 def _wait_to_read(thread: Thread, lock: RwSemaphore) -> Steps:
@@ -74,7 +74,3 @@ def _wait_to_write(thread: Thread, lock: RwSemaphore) -> Steps:
     yield from lock.down_write(thread.task, thread.before_sleep)
     if waker_ns := lock.up_write():
         yield waker_ns
-
-
-def _wake(waker_ns: int) -> Steps:
-    yield waker_ns
