@@ -75,6 +75,7 @@ def test_a_call_waits_while_the_flusher_has_the_lock(reads: bool, at_ns: int, wa
     assert stat.contentions == (wait_ns is not None)
 
 
+@pytest.mark.source
 @pytest.mark.parametrize("reads", [False, True])
 def test_a_call_pays_for_the_task_that_it_wakes(reads: bool) -> None:
     """A worker sleeps behind the call, which has the lock at 450 ns and wakes the worker for 7 ns."""
