@@ -14,7 +14,10 @@ _EXTENTS: Final = "docs/measurements.md D"
 
 
 def as_fitted(filesystems: Inputs) -> Inputs:
-    """Return *filesystems* with the reference value of each cost that was measured after the fits."""
+    """Return *filesystems* with the reference values of system calls' costs that are newer than the fits.
+
+    The costs of writeback stay.
+    """
     xfs, ext4 = filesystems["xfs"], filesystems["ext4"]
     reference = REFERENCE_PATHS["filesystems"]
     agi_ns, of_ext4 = reference["xfs"]["writer"]["agi_ns"], reference["ext4"]["writer"]

@@ -97,7 +97,7 @@ class Stream:
         sb = inodes[0].sb
         one_ns, call_ns = process.write_ns(1, sb), process.write_ns(calls.pages, sb)
         page_ns = one_ns - process.call_ns
-        self._write_ns = self._ahead_ns = call_ns / calls.pages - page_ns * (1 - 1 / calls.a_page)
+        self._write_ns = self._in_order_ns = call_ns / calls.pages - page_ns * (1 - 1 / calls.a_page)
         self._user_ns, self._system_ns = calls.user_ns / calls.pages, calls.system_ns / calls.pages
 
     def write(self, count: int) -> Generator[Wait, None, None]:
@@ -153,7 +153,7 @@ class Stream:
             written = self.done / len(self._files) / self._pages
             extents = written * (1 - written / places) / self._a_page
             search_ns = process.search_ns(self._length // self._a_page, extents, sb)
-            self._write_ns = self._ahead_ns + search_ns / self._pages
+            self._write_ns = self._in_order_ns + search_ns / self._pages
 
     def _joined(self, wb: Any, at_most: int, call_ns: int) -> int:
         """Return how many calls of *call_ns* are one event, or 0; at most *at_most*.
