@@ -81,6 +81,14 @@ def test_rw_semaphores_are_counted_only_by_their_class(supply: Supply) -> None:
     assert [lock.name for lock in supply.locks] == ["mnt/s", "mnt/l", "mnt/m", "mnt/ILOCK"]
 
 
+def test_wake_ups_of_two_mounts_are_drawn_apart(supply: Supply) -> None:
+    """Each mount has its own random numbers; a second one of the same name is refused."""
+    for mount in ("a", "b"):
+        Parts(supply).of(mount).rw_semaphores("ILOCK")
+    with pytest.raises(ValueError, match="a/wake-ups of ILOCK"):
+        Parts(supply).of("a").rw_semaphores("ILOCK")
+
+
 def test_parts_give_the_times_of_lines_and_wake_ups(supply: Supply) -> None:
     """`line_ns` is the time of the processor's own line and that of the farthest line."""
     parts = Parts(supply)
