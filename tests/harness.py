@@ -36,7 +36,7 @@ from wbsim.models.workloads.fs_mark import FsMarkSpec, parse_command
 from wbsim.models.writeback.wb import WritebackContext
 from wbsim.sim.engine import URGENT, Environment, Steps
 from wbsim.sim.streams import Draws, Streams
-from wbsim.sim.sync import HandOff, Line, Mutex, RwSemaphoreRules, SpinLock
+from wbsim.sim.sync import HandOff, Line, Mutex, RwSemaphoreRules, SpinLock, WakeUps
 from wbsim.sim.units import KIB, MIB
 
 ValueT = TypeVar("ValueT")
@@ -320,7 +320,7 @@ def inodes_of(
         Line(SpinLock(env, name, HandOff(0, 0)), HandOff(0, 0), 0)
         for name in ("s_inode_list_lock", "s_inode_lru_lock", "inode_hash_lock")
     )
-    sync = Mutex(env, "s_sync_lock", 0) if rules.sync_mutex else None
+    sync = Mutex(env, "s_sync_lock", WakeUps(0)) if rules.sync_mutex else None
     locks = InodeLocks([lists], [lrus], [hashes], sync, 1)
     return SuperblockInodes(
         bdi=bdi, locks=locks, rules=rules, costs=costs, cache=cache, hashed=True, buckets=1

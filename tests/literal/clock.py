@@ -80,12 +80,16 @@ class LockCounts:
 
 
 class Semaphore:
-    """struct semaphore (of a buffer): the owner hands it to the first task that asked, and wakes the task."""
+    """struct semaphore (of a buffer): the owner hands it to the first task that asked, and wakes the task.
 
-    def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int) -> None:
+    The wake-up takes *waker_ns* of the owner, which it yields.
+    """
+
+    def __init__(self, clock: Clock, counts: LockCounts, wake_ns: int, waker_ns: int = 0) -> None:
         self._clock = clock
         self._counts = counts
         self._wake_ns = wake_ns
+        self._waker_ns = waker_ns
         self._owner: Task | None = None
         self._since_ns = 0
         self._waiters: deque[tuple[Task, int]] = deque()
@@ -104,15 +108,17 @@ class Semaphore:
             self._waiters.append((task, self._clock.now))
             yield SLEEP
 
-    def up(self) -> None:
+    def up(self) -> int:
         """Give the semaphore to the next task, which owns it from now on and wakes up."""
         self._counts.hold_ns += self._clock.now - self._since_ns
         self._owner = None
-        if self._waiters:
-            task, since_ns = self._waiters.popleft()
-            self._counts.wait_ns += self._clock.now - since_ns
-            self._take(task)
-            task.wake(self._wake_ns)
+        if not self._waiters:
+            return 0
+        task, since_ns = self._waiters.popleft()
+        self._counts.wait_ns += self._clock.now - since_ns
+        self._take(task)
+        task.wake(self._wake_ns)
+        return self._waker_ns
 
     def _take(self, task: Task) -> None:
         self._owner = task

@@ -66,7 +66,7 @@ class Xfs(File):
         self._home, self._group_blocks = home, group_blocks
         self._commit_ns, self._rmap_ns, self._rmap_ioend_ns = commit_ns, rmap_ns, rmap_ioend_ns
         self.group_counts = LockCounts()
-        self._agfs = [Semaphore(clock, self.group_counts, times.wake_ns) for _ in groups]
+        self._agfs = [Semaphore(clock, self.group_counts, times.wake_ns, times.waker_ns) for _ in groups]
 
     def writepages(self) -> Steps:
         """iomap_writepages: map each page if necessary; submit an ioend that the page does not follow."""
@@ -99,11 +99,11 @@ class Xfs(File):
         for at in range(length):
             self._blocks[page + at] = first_block + block + at
         yield self._commit_ns
-        self._agfs[group].up()
+        yield self._agfs[group].up()
         if self._rmap_ns:  # the transaction is rolled
             yield from self._agfs[group].down(task)
             yield self._rmap_ns
-            self._agfs[group].up()
+            yield self._agfs[group].up()
         self._extents += 1
         yield self._lock.up_write(task)
 
@@ -148,4 +148,4 @@ class Xfs(File):
             agf = self._agfs[self._home + self._blocks[ioend.first] // self._group_blocks]
             yield from agf.down(self._worker)
             yield self._rmap_ioend_ns
-            agf.up()
+            yield agf.up()

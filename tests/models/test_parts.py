@@ -92,7 +92,7 @@ def test_wake_ups_of_two_mounts_are_drawn_apart(supply: Supply) -> None:
 def test_parts_give_the_times_of_lines_and_wake_ups(supply: Supply) -> None:
     """`line_ns` is the time of the processor's own line and that of the farthest line."""
     parts = Parts(supply)
-    assert (parts.line_ns, parts.wake_ns, parts.hand_off) == ((OWN, FAR), WAKE, HAND_OFF)
+    assert (parts.line_ns, parts.hand_off) == ((OWN, FAR), HAND_OFF)
 
 
 def test_random_streams_are_named_after_the_owner(supply: Supply) -> None:

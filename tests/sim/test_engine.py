@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wbsim.models.machine import LIGHT, STOCK, Primitives
 from wbsim.sim.engine import PARK, URGENT, Environment, GiveUp, Standstill, Steps, Task
 from wbsim.sim.entry import FAR_NS
-from wbsim.sim.sync import HandOff, Mutex
+from wbsim.sim.sync import HandOff, Mutex, WakeUps
 
 Log = list[tuple[int, str]]
 
@@ -154,7 +154,7 @@ def contention(primitives: Primitives, ticket: bool) -> tuple[Log, Any, int]:
     """
     env = primitives.environment()
     lock = primitives.spin_lock(env, "lock", HandOff(30, 90, ticket, 2))
-    mutex = Mutex(env, "mutex", 10)
+    mutex = Mutex(env, "mutex", WakeUps(10))
     log: Log = []
 
     def part(task: Task, n: int) -> Steps:

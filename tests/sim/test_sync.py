@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.waits import Gauge
 from wbsim.sim.engine import PARK, Environment, Park, Scheduler, Steps, Task
-from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, Semaphore, SpinLock, lock_stats_of
+from wbsim.sim.sync import HandOff, Line, LockStat, Mutex, Semaphore, SpinLock, WakeUps, lock_stats_of
 
 QUEUED, TICKET = HandOff(100, 250, False, 2), HandOff(100, 250, True, 2)
 
@@ -73,7 +73,7 @@ def test_processors_belong_to_nodes_in_blocks() -> None:
 def test_littles_law_holds_exactly() -> None:
     """The integral of the number waiting equals the sum of the waits, in whole ns."""
     env = Environment()
-    mutex = Mutex(env, "m", wake_ns=0)
+    mutex = Mutex(env, "m", WakeUps(0))
     waiting = Gauge(env)
     waits: list[int] = []
     draw = np.random.default_rng(1)
@@ -163,9 +163,9 @@ def test_only_ticket_locks_collapse_with_more_processors() -> None:
 
 
 def test_mutex_waiters_sleep_and_are_served_in_order() -> None:
-    """Waiters for a mutex sleep, and each runs *wake_ns* after the release, in order of asking."""
+    """Waiters for a mutex sleep, and each runs 70 ns after the release, in order of asking."""
     env = Environment()
-    mutex = Mutex(env, "m", wake_ns=70)
+    mutex = Mutex(env, "m", WakeUps(70))
     log: list[tuple[str, int]] = []
     tasks = []
 
@@ -194,7 +194,7 @@ def semaphore_run(
     of each acquisition in order, and the semaphore.
     """
     env = Environment()
-    semaphore = Semaphore(env, "fs/AGI", 70)
+    semaphore = Semaphore(env, "fs/AGI", WakeUps(70))
     log: list[tuple[int, int, int]] = []
 
     def body(number: int, task: Task, at_ns: int, hold_ns: int) -> Steps:
@@ -204,11 +204,11 @@ def semaphore_run(
             assert task.spin_ns == 0
         log.append((number, env.now, hold_ns))
         if number < len(ahead) and ahead[number]:
-            semaphore.up_after(hold_ns)
+            semaphore.up_after(hold_ns, task)
             yield hold_ns
         else:
             yield hold_ns
-            semaphore.up()
+            semaphore.up(task)
 
     for number, (at_ns, hold_ns) in enumerate(asks):
         task = env.task(str(number))
@@ -264,14 +264,48 @@ def test_semaphore_may_be_given_up_ahead(asks: list[tuple[int, int]], ahead: lis
 def test_semaphore_that_is_given_up_ahead_costs_no_event() -> None:
     """The semaphore is free from the given time on, although no event has happened."""
     env = Environment()
-    semaphore = Semaphore(env, "fs/AGI", 70)
+    semaphore = Semaphore(env, "fs/AGI", WakeUps(70))
     assert semaphore.try_down()
-    semaphore.up_after(40)
+    semaphore.up_after(40, env.task("owner"))
     assert not env.agenda.entries()
     for now, free in ((0, False), (39, False), (40, True)):
         env.now = now
         assert semaphore.free == free
         assert semaphore.try_down() == free
+
+
+def test_up_returns_the_time_of_a_wake_up() -> None:
+    """Each release for a task that sleeps takes 9 ns; the last release takes none."""
+    env = Environment()
+    semaphore = Semaphore(env, "fs/AGF", WakeUps(70, 9))
+    took: list[tuple[int, int]] = []
+
+    def body(task: Task, ahead: bool) -> Steps:
+        if not semaphore.try_down():
+            yield semaphore.down(task)
+        yield 100
+        waker_ns = semaphore.up_after(30, task) if ahead else semaphore.up(task)
+        took.append((env.now, waker_ns))
+        assert task.waking_ns == waker_ns + (70 if len(took) > 1 else 0)
+
+    for number, ahead in enumerate((False, True, False)):
+        task = env.task(str(number))
+        task.running = True  # a scheduler has a processor for it
+        env.start(task, body(task, ahead))
+    env.run()
+    assert took == [(100, 9), (270, 9), (470, 0)]
+
+
+def test_release_returns_the_time_of_a_wake_up() -> None:
+    """A release for a task that sleeps takes 9 ns, and a release without a waiting task takes none."""
+    env = Environment()
+    mutex = Mutex(env, "m", WakeUps(70, 9))
+    owner, waiter = env.task("owner"), env.task("waiter")
+    assert mutex.try_acquire(owner)
+    mutex.wait(waiter)
+    waiter.running = True  # a scheduler has a processor for it
+    assert mutex.release() == owner.waking_ns == 9
+    assert mutex.release() == waiter.waking_ns - 70 == 0
 
 
 def test_lock_stats_of_combines_counters_of_several_locks() -> None:
@@ -363,7 +397,7 @@ def owners(
     1 us, any other until 3 us.  Return (task, time) of each acquisition, the tasks and the mutex.
     """
     env = Environment()
-    mutex = Mutex(env, "m", wake_ns=70, hand_off_ns=5)
+    mutex = Mutex(env, "m", WakeUps(70), hand_off_ns=5)
     log: list[tuple[str, int]] = []
     made = [env.task(str(number)) for number in range(tasks)]
     Running(made)
@@ -426,7 +460,7 @@ def test_spinning_mutex_waiter_sleeps_with_the_second_owner() -> None:
 def test_mutex_serves_each_task_once_with_any_sleeps(of: list[tuple[int, int, int]]) -> None:
     """A mutex has one owner at a time, and each task gets it once, for any arrivals, holds and sleeps."""
     env = Environment()
-    mutex = Mutex(env, "m", wake_ns=7, hand_off_ns=3)
+    mutex = Mutex(env, "m", WakeUps(7), hand_off_ns=3)
     tasks = [env.task(str(number)) for number in range(len(of))]
     Running(tasks)
     held: list[tuple[int, int]] = []

@@ -23,6 +23,7 @@ from wbsim.sim.sync import (
     Mutex,
     RwSemaphore,
     RwSemaphoreRules,
+    Semaphore,
     SpinLock,
     WakeUps,
 )
@@ -93,7 +94,6 @@ class Parts:
         self.lengths = supply.lengths
         self.inode_lock = supply.inode_lock
         times = supply.times
-        self.wake_ns = times.wake_ns
         self.line_ns = times.line_own_ns, times.line_far_ns
         self.hand_off = times.hand_off
 
@@ -131,15 +131,24 @@ class Parts:
 
     def mutex(self, name: str) -> Mutex:
         """Return a mutex."""
-        times = self._supply.times
-        return self._counted(Mutex(self.env, self._named(name), times.wake_ns, times.line_ns))
+        line_ns = self._supply.times.line_ns
+        return self._counted(Mutex(self.env, self._named(name), self._wake_ups(name), line_ns))
+
+    def semaphores(self, name: str) -> Callable[[], Semaphore]:
+        """Return a maker of semaphores for one task, which the machine counts by their class."""
+        wakes = self._wake_ups(name)
+        return lambda: Semaphore(self.env, name, wakes)
 
     def rw_semaphores(self, name: str) -> Callable[[], RwSemaphore]:
         """Return a maker of semaphores of readers and writers, which the machine counts by their class."""
-        times, supply = self._supply.times, self._supply
-        excess = supply.streams.exponentials(self._named(f"wake-ups of {name}")) if supply.cv else None
-        wakes = WakeUps(times.wake_ns, times.waker_ns, excess)
+        times, wakes = self._supply.times, self._wake_ups(name)
         return lambda: RwSemaphore(self.env, name, times.rw_semaphore, wakes, times.line_ns)
+
+    def _wake_ups(self, name: str) -> WakeUps:
+        """Return the wake-ups of the tasks that wait for locks of the class *name*."""
+        supply = self._supply
+        excess = supply.streams.exponentials(self._named(f"wake-ups of {name}")) if supply.cv else None
+        return WakeUps(supply.times.wake_ns, supply.times.waker_ns, excess)
 
     def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
         """Let the machine count a class of locks; *stats* returns its counters."""

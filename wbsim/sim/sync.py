@@ -152,11 +152,13 @@ class WakeUps:
         self.waker_ns = waker_ns
         self._excess = excess
 
-    def next_ns(self) -> int:
-        """Return the time from the next wake-up until the woken task runs (ns)."""
-        if self._excess is None:
-            return self._wake_ns
-        return int(self._wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
+    def wake(self, env: Environment, task: Task) -> int:
+        """Wake *task*; return the time (ns) of the waker, which it needs only for an idle processor."""
+        wake_ns = self._wake_ns
+        if self._excess is not None:
+            wake_ns = int(wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
+        env.wake(task, wake_ns)
+        return self.waker_ns if task.running else 0
 
 
 def _forget(owner: Task, stop: Callable[[], object]) -> None:
@@ -282,6 +284,8 @@ class Mutex:
     A task that waits spins while the owner runs, and sleeps as soon as the owner sleeps.  Spinning tasks come
     first, then sleeping tasks, each in the order of asking.  Left out: a spinning task sleeps when another
     task wants its processor.
+
+    A release returns the time (ns) that its wake-up takes the owner, which the owner must wait.
     """
 
     __slots__ = (
@@ -292,14 +296,14 @@ class Mutex:
         "_sleeping",
         "_spinning",
         "_waited",
+        "_wakes",
         "name",
         "stat",
-        "wake_ns",
     )
 
-    def __init__(self, env: Environment, name: str, wake_ns: int, hand_off_ns: int = 0) -> None:
+    def __init__(self, env: Environment, name: str, wakes: WakeUps, hand_off_ns: int = 0) -> None:
         self._env = env
-        self.wake_ns = wake_ns
+        self._wakes = wakes
         self._hand_off_ns = hand_off_ns
         self._waited = waiting_for(name)
         self._owner: Task | None = None
@@ -347,8 +351,8 @@ class Mutex:
             assert task.scheduler is not None, "a task that spins must have a scheduler"
             task.scheduler.sleeps(task)
 
-    def release(self) -> None:
-        """Give the lock to the next task.
+    def release(self) -> int:
+        """Give the lock to the next task; return the time (ns) that a wake-up takes.
 
         A spinning task has the lock after the hand-off; a sleeping task wakes up as its owner.
         """
@@ -357,7 +361,8 @@ class Mutex:
         self._owner = None
         _forget(owner, self._on_owner_sleeps)
         if not self._spinning and not self._sleeping:
-            return
+            return 0
+        waker_ns = 0
         spun = bool(self._spinning)
         task, since_ns = (self._spinning if spun else self._sleeping).popleft()
         self._owner = task
@@ -368,26 +373,29 @@ class Mutex:
             spins(task, self.name, self._waited, waited_ns)
             self._env.resume(task, self._hand_off_ns)
         else:
-            self._env.wake(task, self.wake_ns)
+            waker_ns = self._wakes.wake(self._env, task)
+            owner.waking_ns += waker_ns
         if self._spinning:
             task.on_sleep.append(self._on_owner_sleeps)
         self.stat.waited(waited_ns)
+        return waker_ns
 
 
 class Semaphore:
-    """struct semaphore for one task: ``if not s.try_down(): yield s.down(t)`` ... ``s.up()``.
+    """struct semaphore for one task: ``if not s.try_down(): yield s.down(t)`` ... ``s.up(t)``.
 
     A task that waits sleeps.  `up` gives the semaphore to the task that has waited longest.  That task owns
     the semaphore while it wakes up, so running tasks must wait for it.
 
-    `up_after` announces a release in advance, which costs no event unless a task waits.
+    `up_after` announces a release in advance, which costs no event unless a task waits.  Both return the time
+    (ns) that the wake-up of a task that waits already takes the owner, which the owner must wait.
     """
 
-    __slots__ = ("_env", "_owned", "_taken_ns", "_until_ns", "_waited", "_waiters", "_wake_ns", "stat")
+    __slots__ = ("_env", "_owned", "_taken_ns", "_until_ns", "_waited", "_waiters", "_wakes", "stat")
 
-    def __init__(self, env: Environment, name: str, wake_ns: int) -> None:
+    def __init__(self, env: Environment, name: str, wakes: WakeUps) -> None:
         self._env = env
-        self._wake_ns = wake_ns
+        self._wakes = wakes
         self._waited = waiting_for(name)
         self._owned = False
         self._taken_ns = 0
@@ -419,30 +427,37 @@ class Semaphore:
         task.waits_for = self._waited
         return PARK
 
-    def up(self) -> None:
-        """Give the semaphore to the next task, or leave it free."""
+    def up(self, owner: Task) -> int:
+        """Let *owner* give the semaphore to the next task, or leave it free."""
         assert self._owned, "up() without down()"
         self.stat.held(self._env.now - self._taken_ns)
-        self._hand_over()
+        waker_ns = self._hand_over()
+        owner.waking_ns += waker_ns
+        return waker_ns
 
-    def up_after(self, ns: int) -> None:
-        """Release the semaphore *ns* from now."""
+    def up_after(self, ns: int, owner: Task) -> int:
+        """Let *owner* release the semaphore *ns* from now.
+
+        Only a task that waits already takes the owner's time for its wake-up.
+        """
         assert self._owned, "up_after() without down()"
         self._until_ns = self._env.now + ns
         self.stat.held(self._until_ns - self._taken_ns)
-        if self._waiters:
-            self._env.call_at(self._until_ns, URGENT, self._hand_over)
-        else:
+        if not self._waiters:
             self._owned = False
+            return 0
+        self._env.call_at(self._until_ns, URGENT, self._hand_over)
+        owner.waking_ns += self._wakes.waker_ns
+        return self._wakes.waker_ns
 
-    def _hand_over(self) -> None:
+    def _hand_over(self) -> int:
         now = self._taken_ns = self._env.now
         if not self._waiters:
             self._owned = False
-            return
+            return 0
         task, since_ns = self._waiters.popleft()
         self.stat.waited(now - since_ns)
-        self._env.wake(task, self._wake_ns)
+        return self._wakes.wake(self._env, task)
 
 
 @dataclass(frozen=True)
@@ -670,7 +685,7 @@ class RwSemaphore:
 
         Return the time (ns) that *task* needs to wake other tasks.
         """
-        now, woken = self._env.now, 0
+        now, waker_ns = self._env.now, 0
         if self._spinning and not self._handing_off:
             waiter = self._spinning.popleft()
             waited_ns = now + self._line_ns - waiter.since_ns
@@ -679,29 +694,28 @@ class RwSemaphore:
             self._own(waiter.task, now + self._line_ns)
             self._env.resume(waiter.task, self._line_ns)
         elif self._sleeping and self._sleeping[0].reads:
-            woken = self._wake_readers()
+            waker_ns = self._wake_readers()
         elif self._sleeping:
-            woken = self._wake_writer(self._sleeping[0])
-        waker_ns = woken * self._wakes.waker_ns
+            waker_ns = self._wake_writer(self._sleeping[0])
         task.waking_ns += waker_ns
         return waker_ns
 
     def _wake_readers(self) -> int:
         """Give the lock to the readers at the head of the queue, who wake up as its owners.
 
-        Return how many idle processors are woken for them.
+        Return the time (ns) of their waker.
         """
-        woken = 0
+        waker_ns = 0
         self._since_ns = self._env.now
         while self._sleeping and self._sleeping[0].reads:
             waiter = self._sleeping.popleft()
             self._readers += 1
             self.read_stat.waited(self._env.now - waiter.since_ns)
-            woken += self._wake(waiter)
-        return woken
+            waker_ns += self._wakes.wake(self._env, waiter.task)
+        return waker_ns
 
     def _wake_writer(self, waiter: _Waiter) -> int:
-        """Wake *waiter*, unless it is awake already; return how many idle processors are woken for it."""
+        """Wake *waiter*, unless it is awake already; return the time (ns) of its waker."""
         if self._handing_off or not self._rules.steals:
             self._sleeping.popleft()
             self._handing_off = False
@@ -710,11 +724,7 @@ class RwSemaphore:
         elif waiter.woken:
             return 0
         waiter.woken = True
-        return self._wake(waiter)
-
-    def _wake(self, waiter: _Waiter) -> int:
-        self._env.wake(waiter.task, self._wakes.next_ns())
-        return int(waiter.task.running)
+        return self._wakes.wake(self._env, waiter.task)
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:

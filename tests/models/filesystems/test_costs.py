@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tests.harness import BlockLayer
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.spec import FlusherCosts
+from wbsim.models.filesystems.xfs.spec import LogCosts, XfsFlusherCosts
 from wbsim.sim.sync import HandOff
 
 pytestmark = pytest.mark.source
@@ -69,3 +70,13 @@ def test_locked_part_above_the_complete_time_is_refused(part: str, whole: str) -
     FlusherCosts.model_validate({**given, part: 4_000})
     with pytest.raises(ValidationError, match=f"4001 ns is longer than {whole}, .* at most 4000 ns"):
         FlusherCosts.model_validate({**given, part: 4_001})
+
+
+@pytest.mark.parametrize("whole", ["map_ns", "ioend_ns"])
+def test_reservation_above_the_complete_time_is_refused(whole: str) -> None:
+    """Both transactions of XFS reserve log space before they take the ILOCK."""
+    times = {"map_ns": 9_000, "page_ns": 1, "ioend_ns": 9_000, "rmap_ns": 0, "rmap_ioend_ns": 0, whole: 4_000}
+    given: dict[str, Any] = {**times, "log": dict.fromkeys(LogCosts.model_fields, 0)}
+    XfsFlusherCosts.model_validate({**given, "reserve_ns": 4_000})
+    with pytest.raises(ValidationError, match=f"4001 ns is longer than {whole}, .* at most 4000 ns"):
+        XfsFlusherCosts.model_validate({**given, "reserve_ns": 4_001})

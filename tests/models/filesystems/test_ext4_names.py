@@ -17,7 +17,7 @@ from wbsim.models.interfaces import NoSpace
 from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
 from wbsim.sim.streams import Draws
-from wbsim.sim.sync import Mutex
+from wbsim.sim.sync import Mutex, WakeUps
 
 GEOMETRY = Geometry(blocks=32 * GROUP_BLOCKS, flex_groups=16, descriptor_blocks=1, journal_blocks=1_024)
 """Two flex groups of 16 groups of 8 192 inodes."""
@@ -49,7 +49,7 @@ class Names:
         parts: Any = SimpleNamespace(
             random=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
             uniforms=lambda name: Draws(lambda count: np.full(count, 0.99)),
-            mutex=lambda name: Mutex(self.env, name, 0),
+            mutex=lambda name: Mutex(self.env, name, WakeUps(0)),
         )
         bdi: Any = SimpleNamespace(wb_of=lambda *place: place)
         sb: Any = SimpleNamespace(inodes=inodes_of(self.env, bdi, self.cache, 10))

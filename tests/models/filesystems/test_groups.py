@@ -12,7 +12,7 @@ from wbsim.models.filesystems.xfs.groups import Group, lock_group
 from wbsim.models.interfaces import NoSpace
 from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
-from wbsim.sim.sync import Semaphore
+from wbsim.sim.sync import Semaphore, WakeUps
 
 
 class Groups:
@@ -25,8 +25,8 @@ class Groups:
                 number,
                 1_000 * number,
                 FreeSpace(0, free),
-                Semaphore(env, "AGF", wake_ns),
-                Semaphore(env, "AGI", 0),
+                Semaphore(env, "AGF", WakeUps(wake_ns)),
+                Semaphore(env, "AGI", WakeUps(0)),
             )
             for number, free in enumerate(longest)
         ]
@@ -39,7 +39,7 @@ class Groups:
 
         def end() -> None:
             group.free = FreeSpace(0, then_free)
-            group.agf.up()
+            group.agf.up(self.env.task("holder"))
 
         self.env.call_at(until_ns, 0, end)
 
@@ -109,7 +109,7 @@ def test_a_task_flushes_its_plug_before_it_waits() -> None:
             task=task, spent=Spent(), before_sleep=lambda: flushed.append(of.env.now)
         )
         yield from lock_group(of.groups, thread, of.groups[0], 5)
-        of.groups[0].agf.up()
+        of.groups[0].agf.up(task)
         yield from of.groups[0].update_rmap(thread, 20)
         assert of.env.now == 70
         of.hold(0, 100, 9)

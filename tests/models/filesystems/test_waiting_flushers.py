@@ -30,7 +30,7 @@ def held_up(kernel: str, contexts: int) -> Machine:
             if not agf.try_down():
                 yield agf.down(thread.task)
             yield length_ns
-            agf.up()
+            agf.up(thread.task)
             yield 2 * MS
 
     machine.env.start(thread.task, hold(), 305 * MS)

@@ -49,7 +49,7 @@ def test_a_held_group_makes_data_spill_into_the_next() -> None:
     neighbour = only(machine.mounts).filesystem.placement.groups[1]  # type: ignore[attr-defined]
     before = neighbour.free.blocks
     machine.env.call_at(10 * MS, 0, first.agf.try_down)
-    machine.env.call_at(20 * MS, 0, first.agf.up)
+    machine.env.call_at(20 * MS, 0, lambda: first.agf.up(machine.env.task("holder")))
     machine.run()
     assert neighbour.free.blocks < before
 

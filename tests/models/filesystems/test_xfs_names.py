@@ -13,7 +13,7 @@ from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.time_accounting import Spent
 from wbsim.sim.engine import Environment, Steps, Task
-from wbsim.sim.sync import HandOff, Semaphore, SpinLock
+from wbsim.sim.sync import HandOff, Semaphore, SpinLock, WakeUps
 from wbsim.sim.units import MIB
 
 TIMES: Final = {"lead_ns": 5, "factor": 1.5, "then_ns": 20}
@@ -30,7 +30,13 @@ class Names:
         self.sectors: list[int] = []
         self.made: list[XfsInode] = []
         self.groups = [
-            Group(i, 1_000 * i, FreeSpace(16, 984), Semaphore(env, "AGF", 0), Semaphore(env, "AGI", 70))
+            Group(
+                i,
+                1_000 * i,
+                FreeSpace(16, 984),
+                Semaphore(env, "AGF", WakeUps(0)),
+                Semaphore(env, "AGI", WakeUps(70)),
+            )
             for i in range(2)
         ]
         self.log: Any = SimpleNamespace(
@@ -154,7 +160,7 @@ def test_a_name_waits_for_the_group_and_for_the_log() -> None:
     of = Names()
     agf = of.groups[0].agf
     assert agf.try_down()
-    of.env.call_at(70_000, 0, agf.up)
+    of.env.call_at(70_000, 0, lambda: agf.up(of.env.task("holder")))
 
     def wait_for_space(thread: Any) -> Steps:
         of.log.full = False
@@ -254,7 +260,7 @@ def test_a_writer_that_waits_for_log_space_has_no_agi() -> None:
     def wait_for_space(thread: Any) -> Steps:
         of.log.full = False
         assert of.groups[0].agi.try_down()
-        of.groups[0].agi.up()
+        of.groups[0].agi.up(of.env.task("holder"))
         yield 150_000 - of.env.now
 
     of.log.full, of.log.wait_for_space = True, wait_for_space

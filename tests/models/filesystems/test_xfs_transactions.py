@@ -117,7 +117,7 @@ programs.s = "sync"
             agf = self.groups[(self.inode.group.number + number) % GROUPS].agf
             assert agf.try_down()
             yield ns
-            agf.up()
+            agf.up(thread.task)
 
         return body
 
@@ -247,7 +247,7 @@ def test_an_extent_is_logged_after_its_reverse_mapping(held: bool) -> None:
         yield agf.down(thread.task)
         of.note("held")
         yield 50_000 - WAKE_NS
-        agf.up()
+        agf.up(thread.task)
 
     of.run(of.mapper, watch, *([hold] if held else []))
     assert logged == [0, 0, EXTENT_BYTES]

@@ -48,14 +48,17 @@ class FlusherCosts(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> FlusherCosts:
-        for part, whole in (("map_locked_ns", "map_ns"), ("ioend_locked_ns", "ioend_ns")):
-            part_ns, whole_ns = getattr(self, part), getattr(self, whole)
-            if part_ns is not None and part_ns > whole_ns:
-                raise BadValue(
-                    f"{part_ns} ns is longer than {whole}, which includes it; give at most {whole_ns} ns",
-                    part,
-                )
+        self._includes("map_locked_ns", "map_ns")
+        self._includes("ioend_locked_ns", "ioend_ns")
         return self
+
+    def _includes(self, part: str, whole: str) -> None:
+        """Refuse a *part* that is longer than the *whole*."""
+        part_ns, whole_ns = getattr(self, part), getattr(self, whole)
+        if part_ns is not None and part_ns > whole_ns:
+            raise BadValue(
+                f"{part_ns} ns is longer than {whole}, which includes it; give at most {whole_ns} ns", part
+            )
 
 
 class FilesystemCosts(Spec):

@@ -296,10 +296,10 @@ class SuperblockInodes:
         if mutex is not None and not mutex.try_acquire(task):
             yield mutex.wait(task)
 
-    def unlock_sync(self) -> None:
+    def unlock_sync(self) -> Steps:
         """Release s_sync_lock, after the walk and the wait for writeback."""
-        if self._locks.sync is not None:
-            self._locks.sync.release()
+        if self._locks.sync is not None and (waker_ns := self._locks.sync.release()):
+            yield waker_ns
 
     def walk(self, thread: Thread) -> Steps:
         """Walk over all cached inodes for sync(2), in eras in which wait_sb_inodes does.

@@ -137,7 +137,7 @@ class MountedSuperblock(Superblock):
         yield from self.inodes.lock_sync(thread.task)
         yield from self.inodes.walk(thread)
         yield from self.wait_for_writeback(thread)
-        self.inodes.unlock_sync()
+        yield from self.inodes.unlock_sync()
 
     def read(self, thread: Thread, sector: int, sectors: int) -> Steps:
         """Let *thread* read *sectors* sectors of metadata from *sector* on, and wait for them."""

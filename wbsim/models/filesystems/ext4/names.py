@@ -154,7 +154,8 @@ class Ext4Names(Names):
             if not self._orphans.try_acquire(task):
                 yield self._orphans.wait(task)
             yield costs.orphan_ns
-            self._orphans.release()
+            if waker_ns := self._orphans.release():
+                yield waker_ns
             self._journal.stop_handle(self._credits, ())
         thread.spent.reclaim += inodes.evict_ns
         yield inodes.sb_list_del(thread)

@@ -54,7 +54,8 @@ class Group:
             thread.before_sleep()
             yield self.agf.down(thread.task)
         yield rmap_ns
-        self.agf.up()
+        if waker_ns := self.agf.up(thread.task):
+            yield waker_ns
 
     def take(self, blocks: int) -> int:
         """Take *blocks* blocks that lie together, near the group's beginning, and return the first.
@@ -95,4 +96,5 @@ def lock_group(
         yield first.agf.down(thread.task)
         if first.free.longest() >= length:
             return first
-        first.agf.up()
+        if waker_ns := first.agf.up(thread.task):
+            yield waker_ns

@@ -72,16 +72,18 @@ class XfsMetadata(Metadata[XfsInode]):
         spent.commit += self._commit_ns
         if log.commits_alone:
             yield map_ns + self._commit_ns
-            group.agf.up()
+            waker_ns = group.agf.up(thread.task)
         else:
             yield map_ns
             if not rmap_ns and log.commits_at_once:  # the end of the commit needs no event
-                group.agf.up_after(self._commit_ns)
+                then_ns += group.agf.up_after(self._commit_ns, thread.task)
                 yield log.cil_section(thread.task, self._commit_ns, then_ns)
-                then_ns = 0
+                then_ns = waker_ns = 0
             else:
                 yield log.cil_section(thread.task, self._commit_ns, 0)
-                group.agf.up()
+                waker_ns = group.agf.up(thread.task)
+        if waker_ns:
+            yield waker_ns
         if rmap_ns:
             spent.allocate += rmap_ns
             yield from group.update_rmap(thread, rmap_ns)

@@ -126,9 +126,8 @@ class XfsNames(Names):
             caller.thread.before_sleep()
             yield agi.down(caller.task)
         inode = yield from self._create(caller, directory, agi_ns, agi_ns, 0, reserved=True)
-        agi.up()
-        if caller.then_ns:
-            yield caller.then_ns
+        if then_ns := agi.up(caller.task) + caller.then_ns:
+            yield then_ns
         return inode
 
     def _create(
@@ -249,7 +248,8 @@ class XfsNames(Names):
             self._add_block(directory)
         thread.spent.create += work_ns
         yield work_ns
-        agf.up()
+        if waker_ns := agf.up(task):
+            yield waker_ns
 
     def _add_chunk(self, group: Group) -> None:
         """Add a chunk of 64 inodes to *group*."""

@@ -106,7 +106,8 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         if group.free.longest() < pages or not group.agf.try_down():
             group = yield from lock_group(self.groups, thread, group, pages)
             if group.free.longest() < pages:
-                group.agf.up()
+                if waker_ns := group.agf.up(thread.task):
+                    yield waker_ns
                 yield from runs.in_pieces(thread, inode, wbc)
                 return
         taken = group.free.take_near(0, pages)
@@ -131,12 +132,13 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         if not ilock.try_read():
             thread.before_sleep()
             yield ilock.down_read(task)
-        waker_ns = ilock.up_read(task)
+        if waker_ns := ilock.up_read(task):
+            yield waker_ns
         if log.full:
             yield from log.wait_for_space(thread)
-        thread.spent.allocate += self._reserve_ns
-        if self._reserve_ns or waker_ns:
-            yield waker_ns + self._reserve_ns
+        if self._reserve_ns:
+            thread.spent.allocate += self._reserve_ns
+            yield self._reserve_ns
         if not ilock.try_write(task):
             yield from ilock.down_write(task, thread.before_sleep)
         plan, pages = self._plan, file.pages

@@ -230,6 +230,12 @@ class XfsFlusherCosts(FlusherCosts):
     reserve_ns: Ns | None = None
     log: LogCosts
 
+    @model_validator(mode="after")
+    def _check_reserve(self) -> XfsFlusherCosts:
+        self._includes("reserve_ns", "map_ns")
+        self._includes("reserve_ns", "ioend_ns")
+        return self
+
 
 class XfsCosts(Spec):
     """The costs of system calls and of writeback."""

@@ -24,9 +24,10 @@ from wbsim.models.interfaces import Thread
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.sim.sync import Semaphore, lock_stats_of
+from wbsim.sim.sync import lock_stats_of
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
+AGF: Final = "AGF"
 AGI: Final = "AGI"
 """The name of the lock of a group's inodes."""
 _INODE_CORE_BYTES: Final = 176
@@ -63,7 +64,7 @@ def xfs(
     log.start()
     if writer_costs.agi_ns:
         parts.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
-    parts.count_lock("AGF", lambda: lock_stats_of(group.agf.stat for group in groups))
+    parts.count_lock(AGF, lambda: lock_stats_of(group.agf.stat for group in groups))
     completions = Completions(
         parts.env, kworkers, bound=rules.unwritten, queue=sb.bdi.queue, unwritten=rules.unwritten,
         costs=costs, metadata=metadata,
@@ -96,14 +97,11 @@ def _kworkers(parts: Parts, rules: XfsRules) -> list[Thread]:
 
 def _groups(parts: Parts, spec: XfsSpec) -> list[Group]:
     free, blocks = FreeTables(spec.agcount), spec.size // PAGE_BYTES // spec.agcount
-    head = spec.group_head // PAGE_BYTES
+    head, new_agf, new_agi = spec.group_head // PAGE_BYTES, parts.semaphores(AGF), parts.semaphores(AGI)
     return [
-        Group(
-            number, number * blocks, FreeSpace(head, blocks - head, free, number),
-            Semaphore(parts.env, "AGF", parts.wake_ns), Semaphore(parts.env, AGI, parts.wake_ns),
-        )
+        Group(number, number * blocks, FreeSpace(head, blocks - head, free, number), new_agf(), new_agi())
         for number in range(spec.agcount)
-    ]  # fmt: skip
+    ]
 
 
 def _log(
