@@ -275,6 +275,12 @@ class Throttle(Protocol):
     def balance(self, thread: Thread, wb: Wb, dirtier: Any) -> Steps:
         """balance_dirty_pages: perhaps let *thread* sleep, and start background writeback."""
 
+    def passes(self, wb: Wb, dirtier: Any) -> bool:
+        """balance_dirty_pages with BDP_ASYNC: return whether `balance` would not let the thread sleep.
+
+        Then the account is that of a thread that `balance` has let pass.
+        """
+
     def wrote(self, wb: Wb, since_ns: int) -> None:
         """Handle the end of a slice of *wb*'s flusher, which began at *since_ns*."""
 
@@ -382,11 +388,13 @@ class Filesystem(Protocol):
     * ``names``: the directories and inodes.
     * ``group_blocks``: the number of blocks of a group.
     * ``group_label``: the name of a group in the filesystem's tools.
+    * ``tries_writes``: a buffered write that would wait may fail instead (FMODE_NOWAIT, FOP_BUFFER_WASYNC).
     """
 
     names: Names
     group_blocks: int
     group_label: str
+    tries_writes: bool
 
     def append(self, inode: Any, pages: int) -> int:
         """Write *pages* complete pages behind the end of the file; return how many of them were clean."""

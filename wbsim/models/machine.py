@@ -48,7 +48,7 @@ from wbsim.sim.param import Spec, unit_of
 from wbsim.sim.stock_simpy import StockEnvironment, StockSpinLock
 from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import HandOff, RwSemaphoreRules, SpinLock
-from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, S
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -337,7 +337,8 @@ class _Builder:
             cache=self._cache, perform=self._writeback.perform,
         )  # fmt: skip
         costs = scaled(self._cpu.paths.write, self._cpu.writer_scale)
-        return SystemCalls(self._env, self._mount_of, costs, self._throttle, syncs)
+        tick_ns = S // self._kernel.sched.hz
+        return SystemCalls(self._env, self._mount_of, costs, self._throttle, syncs, tick_ns)
 
     def _start(self, name: str, program: ProgramSpec) -> None:
         """Build a program, which begins at its ``start``."""

@@ -132,20 +132,20 @@ class Parts:
     def mutex(self, name: str) -> Mutex:
         """Return a mutex."""
         line_ns = self._supply.times.line_ns
-        return self._counted(Mutex(self.env, self._named(name), self._wake_ups(name), line_ns))
+        return self._counted(Mutex(self.env, self._named(name), self.wake_ups(name), line_ns))
 
     def semaphores(self, name: str) -> Callable[[], Semaphore]:
         """Return a maker of semaphores for one task, which the machine counts by their class."""
-        wakes = self._wake_ups(name)
+        wakes = self.wake_ups(name)
         return lambda: Semaphore(self.env, name, wakes)
 
     def rw_semaphores(self, name: str) -> Callable[[], RwSemaphore]:
         """Return a maker of semaphores of readers and writers, which the machine counts by their class."""
-        times, wakes = self._supply.times, self._wake_ups(name)
+        times, wakes = self._supply.times, self.wake_ups(name)
         return lambda: RwSemaphore(self.env, name, times.rw_semaphore, wakes, times.line_ns)
 
-    def _wake_ups(self, name: str) -> WakeUps:
-        """Return the wake-ups of the tasks that wait for locks of the class *name*."""
+    def wake_ups(self, name: str) -> WakeUps:
+        """Return the wake-ups of the tasks that wait for *name*, such as a class of locks."""
         supply = self._supply
         excess = supply.streams.exponentials(self._named(f"wake-ups of {name}")) if supply.cv else None
         return WakeUps(supply.times.wake_ns, supply.times.waker_ns, excess)

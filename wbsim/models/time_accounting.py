@@ -45,6 +45,7 @@ LOG_WRITE: Final = "the log's write"
 DEVICE: Final = "the device"
 WBT: Final = "wbt"
 REQUEST: Final = "a request"
+RING: Final = "io_uring"
 THROTTLED: Final = "throttled"
 CONGESTION: Final = "congestion"
 I_SYNC: Final = "lock I_SYNC"
@@ -52,6 +53,7 @@ I_SYNC: Final = "lock I_SYNC"
 FLUSHER: Final = "flusher"
 PARENT: Final = "parent"
 PROCESS: Final = "process"
+IO_WORKER: Final = "iou-wrk"
 
 
 class Spent:

@@ -124,6 +124,7 @@ CHANGES: Final = tuple(
         ("filesystems.xfs.nr_to_write_counts", "2.6.32", "pages", "calls_x4"),
         ("filesystems.xfs.nr_to_write_counts", "2.6.35", "calls_x4", "pages"),
         ("filesystems.xfs.sync_data", "2.6.34", False, True),
+        ("filesystems.xfs.tries_writes", "6.0", False, True),
         ("filesystems.xfs.prealloc", "2.6.38", "fixed", "size"),
         ("filesystems.xfs.prealloc", "3.9", "size", "preceding"),
         ("filesystems.xfs.spans_calls", "4.6", False, True),

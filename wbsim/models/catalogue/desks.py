@@ -105,6 +105,7 @@ _LINES: Final = "docs/measurements.md R, lines from another processor"
 _WAKE_UPS: Final = "docs/measurements.md T"
 _FOLIOS: Final = "docs/measurements.md N"
 _RANDOM: Final = "docs/measurements.md S"
+_IO_URING: Final = "docs/measurements.md U"
 _SUBMISSION: Final = (
     "docs/measurements.md B, loop and virtio: the submission to a loop device was not measured separately"
 )
@@ -125,6 +126,7 @@ DESK_MACHINE: Final = MachineSpec.model_validate(
                     "folio_ns": assumed(1_700, f"{_FOLIOS}: 2.9 us of {_DESK}, minus the call", 1_200, 2_200),
                     "page_ns": measured(330, f"{_DESK}: dd with calls of 4 KiB to 1 MiB"),
                     "cold_page_ns": measured(100, f"{_RANDOM}: files of 64 MiB to 4 GiB"),
+                    "punt_ns": measured(2_200, f"{_IO_URING}: fio's system time with force_async"),
                     "close_ns": assumed(
                         1_500,
                         f"{_DESK}: between the close of ext4 and the rest of fs_mark's total on XFS",

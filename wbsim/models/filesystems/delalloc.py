@@ -53,7 +53,9 @@ class DelallocFilesystem(Filesystem, Runs):
         sync_data: bool,
         completions: Completions,
         locks: InodeLocks,
+        tries_writes: bool,
     ) -> None:
+        self.tries_writes = tries_writes
         self.names = names
         self.placement = placement
         self.metadata = metadata

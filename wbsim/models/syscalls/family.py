@@ -6,7 +6,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import Process, SystemCalls
-from wbsim.models.time_accounting import CHILDREN, PARENT, PAUSE, PROCESS, system_ns
+from wbsim.models.time_accounting import CHILDREN, IO_WORKER, PARENT, PAUSE, PROCESS, system_ns
 from wbsim.sim.engine import PARK, Steps
 
 
@@ -24,13 +24,24 @@ class Family:
         self.children = [
             calls.process(parts.process(name), parts.variation(name), self.latencies) for name in names
         ]
+        self.io_workers: list[Process] = []
+        """The threads of the children that do what io_uring hands over."""
         self.running = 0
+        self._parts = parts
+        self._calls = calls
         self._waits = False
+
+    def io_worker(self, of: Process, number: int) -> Process:
+        """Return a new worker of the child *of*, the worker with this *number*."""
+        name = f"{PROCESS} {self.children.index(of)}/{IO_WORKER} {number}"
+        worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), self.latencies)
+        self.io_workers.append(worker)
+        return worker
 
     @property
     def system_ns(self) -> int:
         """Return the system time of all children: work and spinning, as time(1) sees it."""
-        return sum(system_ns(child.task, child.spent) for child in self.children)
+        return sum(system_ns(child.task, child.spent) for child in (*self.children, *self.io_workers))
 
     @property
     def user_ns(self) -> int:

@@ -272,6 +272,7 @@ class SystemCalls:
 
     * ``mount_of``: returns the superblock of a path.
     * ``costs``: the costs of write(2) and close(2).
+    * ``tick_ns``: the resolution of the times of files.
     """
 
     env: Environment
@@ -279,6 +280,7 @@ class SystemCalls:
     costs: WriteCosts
     throttle: Throttle
     syncs: Syncs
+    tick_ns: int
 
     def process(self, thread: Thread, factors: Draws, latencies: Latencies) -> Process:
         """Return a process that runs in *thread*; *factors* vary the work of its calls.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.syscalls.process import Process
+from wbsim.models.syscalls.ring import Ring
 from wbsim.sim.engine import Environment, Wait
 
 Order = Callable[[int], NDArray[np.int64]]
@@ -73,14 +74,16 @@ class Stream:
     """The calls of *process* that write to the open files *inodes*, one call to each file in turn.
 
     *orders* has the order of the pages of each file, and *length* the pages (or parts of pages) of each.
-    An event has at most *most* pages, or one call.
+    An event has at most *most* pages, or one call.  With a *ring*, the calls go through io_uring, and a call
+    is a step.
     """
 
     def __init__(
         self, env: Environment, process: Process, inodes: Sequence[Any], orders: Sequence[Order],
-        calls: Calls, length: int, most: int,
+        calls: Calls, length: int, most: int, ring: Ring | None = None,
     ) -> None:  # fmt: skip
         self._env = env
+        self._ring = ring
         self._process = process
         self._files = [
             _File(inode, order, length, calls.a_page) for inode, order in zip(inodes, orders, strict=True)
@@ -102,7 +105,7 @@ class Stream:
 
     def write(self, count: int) -> Generator[Wait, None, None]:
         """Write the next *count* pages, or parts of pages, step by step, or several steps as one event."""
-        process, until = self._process, self.done + count
+        process, ring, until = self._process, self._ring, self.done + count
         latency = process.latencies.write
         while self.done < until:
             file = self._files[self._turn]
@@ -110,10 +113,22 @@ class Stream:
             if not self._calls and not self._in_call:
                 self._begin_unit()
             at_most = min(process.room(wb) * self._a_page, until - self.done)
-            step = min(self._pages - self._in_call, at_most)
+            step = min(self._pages - self._in_call, at_most if ring is None else until - self.done)
             share = process.factor * step
             user_ns, system_ns = int(share * self._user_ns), int(share * self._system_ns)
             write_ns = int(share * self._write_ns)
+            if ring is not None:
+                while ring.full:
+                    yield ring.wait()
+                if not ring.takes(file.inode, file.next(step)):
+                    yield process.runs(user_ns, system_ns, int(process.factor * process.punt_ns))
+                    began_ns = self._env.now - int(process.factor * process.punt_ns)
+                    if waker_ns := ring.hand_over(file.inode, file.take(step), write_ns, began_ns):
+                        yield waker_ns
+                    self._wrote(step)
+                    if (ready := process.returns()) is not None:
+                        yield ready
+                    continue
             calls, owed_ns = 0, process.task.owed_ns
             if step == self._pages:
                 calls = self._joined(wb, at_most // step, user_ns + system_ns + write_ns)
@@ -134,10 +149,14 @@ class Stream:
                 else:
                     process.began(write_ns + owed_ns)
                 pages, begins = file.take(step), int(not self._in_call)
-                if wait := process.put(file.inode, pages, self._pages, begins):
+                if ring is not None:
+                    wait = process.put_locked(file.inode, pages, self._pages)
+                else:
+                    wait = process.put(file.inode, pages, self._pages, begins)
+                if wait:
                     yield wait
                 self._wrote(step)
-            if process.due(wb):
+            if ring is None and process.due(wb):
                 yield process.balance(wb)
             if (ready := process.returns()) is not None:
                 yield ready
@@ -165,13 +184,16 @@ class Stream:
         if task.scheduler is not None and task.scheduler.contended:
             return 0
         free_ns = self._env.next_event_ns() - self._env.now - 1 - task.owed_ns
+        ring = self._ring
+        if ring is not None:
+            free_ns = min(free_ns, ring.tick_left_ns() - 1 - task.owed_ns)
         most = max(1, self._most // self._pages)
         calls = min(at_most, most, self._unit - self._calls, free_ns // max(call_ns, 1))
         files, ahead = len(self._files), 0
         while ahead < min(calls, files):
             file = self._files[(self._turn + ahead) % files]
             inode, share = file.inode, self._share(calls, ahead)
-            if inode.dirty_pages and inode.wb is wb:
+            if inode.dirty_pages and inode.wb is wb and (ring is None or ring.is_free(inode)):
                 fit = inode.sb.filesystem.writes_at_once(inode, file.next(share)) // self._pages
             else:
                 fit = 0

@@ -28,10 +28,11 @@ _CACHED_EXTENTS: Final = 32
 class Writer(TimedCaller):
     """A process that writes, and its account with the throttle (`models.interfaces.Dirtier`).
 
-    ``call_ns`` is the mean time of a write(2) without its pages (ns).
+    ``call_ns`` is the mean time of a write(2) without its pages (ns), and ``punt_ns`` that of a write that
+    io_uring hands to a worker.
     """
 
-    __slots__ = ("_costs", "_dirtier", "_mark_ns", "_throttle", "call_ns")
+    __slots__ = ("_costs", "_dirtier", "_mark_ns", "_throttle", "call_ns", "punt_ns")
 
     def __init__(
         self, env: Environment, thread: Thread, factors: Draws, latencies: Latencies, costs: WriteCosts,
@@ -43,6 +44,7 @@ class Writer(TimedCaller):
         self._throttle = throttle
         self._dirtier = throttle.dirtier()
         self.call_ns = costs.call_ns
+        self.punt_ns = costs.punt_ns or 0
 
     def forked(self) -> None:
         """Begin as a new process, whose account with the throttle is empty."""
@@ -70,6 +72,10 @@ class Writer(TimedCaller):
         waits = inode.sb.filesystem.write_lock(self.thread, inode, pages, calls)
         if waits is not None:
             return self._put_rest(inode, pages, call_pages, waits)
+        return self.put_locked(inode, pages, call_pages)
+
+    def put_locked(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> Wait:
+        """Do what `put` does, for a call that has taken the inode's lock at its begin."""
         done, wait = self._dirty(inode, pages, call_pages)
         if done == len(pages):
             return wait
@@ -129,6 +135,10 @@ class Writer(TimedCaller):
         """Return whether `balance` is due after a write to an inode of *wb*."""
         dirtier = self._dirtier
         return dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier)
+
+    def passes(self, wb: Wb) -> bool:
+        """Return whether `balance` would not hold this process back; then `due` is answered."""
+        return self._throttle.passes(wb, self._dirtier)
 
     def balance(self, wb: Wb) -> Steps:
         """balance_dirty_pages: let the throttle hold this process back because of *wb*."""

@@ -115,6 +115,10 @@ class CallerWrites(Throttle):
         """See `Throttle`."""
         return EXCEEDED_POLL_PAGES if wb.dirty_exceeded else self._ratelimit_pages
 
+    def passes(self, wb: Wb, dirtier: RecentDirtier) -> bool:
+        """See `Throttle`: these kernels have no BDP_ASYNC, so a worker asks `balance`."""
+        return False
+
     def balance(self, thread: Thread, wb: Wb, dirtier: RecentDirtier) -> Steps:
         """balance_dirty_pages: write back 1.5 times the dirtied pages, or wait until other threads did."""
         cache, flushers, start_ns = self._cache, self._flushers, self._env.now

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from wbsim.models.factories import ThrottleFactory
 from wbsim.models.interfaces import CongestionWait, Dirtier, Flushers, Thread, Throttle, Wb, WriteBack
@@ -40,6 +40,18 @@ class PausedDirtier(Dirtier):
     def dirtied(self, pages: int) -> None:
         """See `Dirtier.dirtied`."""
         self.nr_dirtied += pages
+
+
+class _Pause(NamedTuple):
+    """A pause of so many ``jiffies`` from ``since`` on, and the pages until the next check after it.
+
+    ``is_last``: the task goes on after the pause, and does not look again.
+    """
+
+    jiffies: int
+    since: int
+    next_pages: int
+    is_last: bool
 
 
 class Limit:
@@ -230,54 +242,67 @@ class IoLessThrottle(Throttle):
 
     def balance(self, thread: Thread, wb: Wb, dirtier: PausedDirtier) -> Steps:
         """balance_dirty_pages: sleep as long as this task's share of the bandwidth demands."""
-        cache, control, flushers, jiffy_ns = self._cache, self.controls[wb], self._flushers, self._jiffy_ns
+        jiffy_ns = self._jiffy_ns
         start = self._env.now // jiffy_ns
-        pages = dirtier.nr_dirtied
-        while True:
-            now = self._env.now // jiffy_ns
-            thresholds = cache.thresholds()
-            dirty = cache.dirty_and_writeback
-            if dirty <= thresholds.freerun:
-                dirtier.paused_when = now
-                dirtier.nr_dirtied = 0
-                dirtier.nr_dirtied_pause = poll_interval(dirty, thresholds.limit)
-                wb.dirty_exceeded = False
-                break
-            if not flushers.in_progress(wb):
-                flushers.start_background(wb)
-            limit = thresholds.limit
-            wb.dirty_exceeded = dirty > limit and wb.dirty_and_writeback > self.share(wb, limit)
-            control.update(now, start, thresholds)
-            task_ratelimit = control.bandwidth.dirty_ratelimit * control.position_ratio(thresholds) >> FIXED
-            min_pause, next_pages = control.min_pause(max_pause := control.max_pause(), task_ratelimit)
-            if task_ratelimit:
-                period = pause = self._hz * pages // task_ratelimit
-                if dirtier.paused_when:
-                    pause -= now - dirtier.paused_when
-                if pause < min_pause:
-                    self.carry(dirtier, pause, period, now, pages)
-                    break
-                if pause > max_pause:
-                    now += min(pause - max_pause, max_pause)
-                    pause = max_pause
-            else:
-                pause = max_pause
-            if self._signals.balance_dirty_pages.observers:
-                self._signals.balance_dirty_pages.emit(
-                    limit=thresholds.limit, dirty=dirty, dirty_ratelimit=control.bandwidth.dirty_ratelimit,
-                    task_ratelimit=task_ratelimit, dirtied=pages, pause=pause,
-                )  # fmt: skip
+        while (pause := self._pause(wb, dirtier, start)) is not None:
             # Timers fire on ticks: a pause of n jiffies ends at the n-th tick from the current one.
-            until_ns = (self._env.now // jiffy_ns + pause) * jiffy_ns
+            until_ns = (self._env.now // jiffy_ns + pause.jiffies) * jiffy_ns
             wb.held_back_ns = self._env.now
             yield from sleep(thread.task, until_ns - self._env.now, THROTTLED)
-            dirtier.paused_when = now + pause
+            dirtier.paused_when = pause.since + pause.jiffies
             dirtier.nr_dirtied = 0
-            dirtier.nr_dirtied_pause = next_pages
-            if task_ratelimit:
+            dirtier.nr_dirtied_pause = pause.next_pages
+            if pause.is_last:
                 break
+        self._start_background(wb)
+
+    def passes(self, wb: Wb, dirtier: PausedDirtier) -> bool:
+        """See `Throttle`."""
+        passes = self._pause(wb, dirtier, self._env.now // self._jiffy_ns) is None
+        self._start_background(wb)
+        return passes
+
+    def _start_background(self, wb: Wb) -> None:
+        cache, flushers = self._cache, self._flushers
         if not flushers.in_progress(wb) and cache.dirty > cache.thresholds().background:
             flushers.start_background(wb)
+
+    def _pause(self, wb: Wb, dirtier: PausedDirtier, start: int) -> _Pause | None:
+        """Return the pause that a task must make which came at *start* (jiffies), or None."""
+        cache, control, flushers = self._cache, self.controls[wb], self._flushers
+        now, pages = self._env.now // self._jiffy_ns, dirtier.nr_dirtied
+        thresholds, dirty = cache.thresholds(), cache.dirty_and_writeback
+        if dirty <= thresholds.freerun:
+            dirtier.paused_when = now
+            dirtier.nr_dirtied = 0
+            dirtier.nr_dirtied_pause = poll_interval(dirty, thresholds.limit)
+            wb.dirty_exceeded = False
+            return None
+        if not flushers.in_progress(wb):
+            flushers.start_background(wb)
+        limit = thresholds.limit
+        wb.dirty_exceeded = dirty > limit and wb.dirty_and_writeback > self.share(wb, limit)
+        control.update(now, start, thresholds)
+        task_ratelimit = control.bandwidth.dirty_ratelimit * control.position_ratio(thresholds) >> FIXED
+        min_pause, next_pages = control.min_pause(max_pause := control.max_pause(), task_ratelimit)
+        if task_ratelimit:
+            period = pause = self._hz * pages // task_ratelimit
+            if dirtier.paused_when:
+                pause -= now - dirtier.paused_when
+            if pause < min_pause:
+                self.carry(dirtier, pause, period, now, pages)
+                return None
+            if pause > max_pause:
+                now += min(pause - max_pause, max_pause)
+                pause = max_pause
+        else:
+            pause = max_pause
+        if self._signals.balance_dirty_pages.observers:
+            self._signals.balance_dirty_pages.emit(
+                limit=thresholds.limit, dirty=dirty, dirty_ratelimit=control.bandwidth.dirty_ratelimit,
+                task_ratelimit=task_ratelimit, dirtied=pages, pause=pause,
+            )  # fmt: skip
+        return _Pause(pause, now, next_pages, bool(task_ratelimit))
 
     def carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
         """Credit *dirtier* with a pause that is too short to take, unless its think time exceeds a second."""

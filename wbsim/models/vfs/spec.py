@@ -16,6 +16,8 @@ class WriteCosts(Spec):
     * ``page_ns``: the time of each page that the call copies.
     * ``cold_page_ns``: the time that a call at a random place of a file takes longer, for each doubling of
       the file beyond 8 MiB.  The page and its place in the page tree are in no cache of the processor.
+    * ``punt_ns``: the time that io_uring takes to hand a call to a worker, which then takes the time of the
+      call itself.
     * ``close_ns``: the time of the close(2).
     * ``mark_ns``: the time under the flusher's list lock when a clean inode becomes dirty.
     """
@@ -24,6 +26,7 @@ class WriteCosts(Spec):
     folio_ns: Ns | None = None
     page_ns: Ns
     cold_page_ns: Ns | None = None
+    punt_ns: Ns | None = None
     close_ns: Ns
     mark_ns: Ns
 

@@ -8,10 +8,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.interfaces import LONG_MAX
+from wbsim.models.interfaces import LONG_MAX, Superblock
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.process import Process, SystemCalls
+from wbsim.models.syscalls.ring import Ring
 from wbsim.models.syscalls.stream import Calls, Order, Stream
+from wbsim.models.time_accounting import RING
 from wbsim.models.workloads.program import Program
 from wbsim.models.workloads.spec import Iteration
 from wbsim.sim.engine import Steps
@@ -60,6 +62,8 @@ class Job(NamedTuple):
 
     The process begins *delay_ns* after the first process could begin.  With *after_others*, it begins when
     the others that have begun are over.  With *fsyncs*, it fsyncs its files before it closes them.
+
+    With *in_flight*, it makes its calls through io_uring, and so many may be in flight.
     """
 
     directory: str
@@ -73,6 +77,7 @@ class Job(NamedTuple):
     after_others: bool = False
     fsyncs: bool = False
     spin_ns: int = 0
+    in_flight: int = 0
 
 
 class FileWriters(Program):
@@ -96,6 +101,8 @@ class FileWriters(Program):
     ) -> None:
         super().__init__(parts, calls, len(jobs), on_end)
         self._env = parts.env
+        self._parts = parts
+        self._tick_ns = calls.tick_ns
         self.jobs = jobs
         self.fork_ns = fork_ns
         self._streams: list[Stream] = []
@@ -156,7 +163,8 @@ class FileWriters(Program):
 
     def _fill(self, job: Job, process: Process, inodes: Sequence[Any]) -> Steps:
         """Write the files in turn, one page of each, or one part of a page."""
-        stream = Stream(self._env, process, inodes, job.orders, job.calls, job.length, self._most_calls)
+        ring = self._ring(job, process, inodes[0].sb) if job.in_flight else None
+        stream = Stream(self._env, process, inodes, job.orders, job.calls, job.length, self._most_calls, ring)
         self._streams.append(stream)
         total, began_ns = len(inodes) * job.length, self._env.now
         while (done := stream.done) < total:
@@ -164,6 +172,16 @@ class FileWriters(Program):
             calls, rest = divmod(stream.done, job.calls.pages)
             if not rest:
                 yield from self._pause(job, process, calls, began_ns, stream.done < total)
+        if ring is not None:
+            yield from ring.drain()
+
+    def _ring(self, job: Job, process: Process, sb: Superblock) -> Ring:
+        parts, family = self._parts, self.family
+        return Ring(
+            env=self._env, process=process, depth=job.in_flight, call_pages=job.calls.pages,
+            tries=sb.filesystem.tries_writes, new_worker=lambda number: family.io_worker(process, number),
+            processors=parts.processors, wakes=parts.wake_ups(RING), tick_ns=self._tick_ns,
+        )  # fmt: skip
 
     def _pause(self, job: Job, process: Process, calls: int, began_ns: int, goes_on: bool) -> Steps:
         """Make the pauses that a process makes after *calls* calls."""

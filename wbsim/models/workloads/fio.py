@@ -89,6 +89,7 @@ def next_free(written: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
 
 
 Rw = Literal["write", "randwrite"]
+Engine = Literal["sync", "psync", "libaio", "io_uring"]
 ValueT = TypeVar("ValueT")
 
 
@@ -113,6 +114,9 @@ class FioSpec(WorkloadSpec):
     * ``stonewall``: the job begins when the jobs before it that have begun are over.
     * ``end_fsync``: the job calls fsync(2) for each file at its end.
     * ``fsync_on_close``: the job calls fsync(2) when it closes a file.
+    * ``ioengine``: how a job writes: with write(2), which libaio does too for buffered writes, or through
+      io_uring, whose workers make the writes that would wait.
+    * ``iodepth``: the writes of io_uring that may be in flight; no effect with another engine.
     * ``app_time``: the time of fio itself for each write.
     * ``fork_time``: the time of the fork of each job.
     * ``start_time``: the processor time that fio takes before its first job.
@@ -152,6 +156,8 @@ class FioSpec(WorkloadSpec):
     stonewall: Flag | tuple[Flag, ...] = False
     end_fsync: Flag | tuple[Flag, ...] = False
     fsync_on_close: Flag | tuple[Flag, ...] = False
+    ioengine: Engine | tuple[Engine, ...] = "psync"
+    iodepth: Count | tuple[Count, ...] = 1
     app_time: Ns
     fork_time: Ns
     start_time: Ns
@@ -213,7 +219,7 @@ class FioSpec(WorkloadSpec):
 
 _OF_A_JOB = (
     "rw", "bs", "nrfiles", "filesize", "thinktime", "thinktime_blocks", "startdelay", "rate", "stonewall",
-    "end_fsync", "fsync_on_close",
+    "end_fsync", "fsync_on_close", "ioengine", "iodepth",
 )  # fmt: skip
 
 
@@ -297,6 +303,7 @@ def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
         after_others=spec.of_job("stonewall", number),
         fsyncs=fsyncs,
         spin_ns=spec.spin_time,
+        in_flight=spec.of_job("iodepth", number) if spec.of_job("ioengine", number) == "io_uring" else 0,
     )
 
 

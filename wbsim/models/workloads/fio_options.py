@@ -243,8 +243,8 @@ def _parser() -> CommandParser:
     add("--create_on_open", nargs="?", const="1", default="0")
     add("--fallocate", default="native")
     add("--direct", dest=SUPPRESS, choices=["0"])
-    add("--ioengine", dest=SUPPRESS, choices=["sync", "psync", "io_uring", "libaio"])
-    add("--iodepth", dest=SUPPRESS, type=int)
+    add("--ioengine", choices=["sync", "psync", "io_uring", "libaio"], default="psync")
+    add("--iodepth", type=_positive, default=1)
     for name in ("group_reporting", "thread", "gtod_reduce"):
         add(f"--{name}", dest=SUPPRESS, nargs="?", const="1")
     return parser

@@ -66,6 +66,7 @@ def ext4(
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
         large_folios=rules.large_folios, sync_data=rules.sync_data,
+        tries_writes=False,
         locks=InodeLocks(parts, "i_data_sem", reads=rules.write_lock == "shared", each_hole=True),
         writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
     )  # fmt: skip

@@ -85,8 +85,9 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
         cil="per_cpu" if release >= (6, 0, 0) else "spinlock",
     )
     spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; from 4.6 on [R]")
+    tries = specified(release >= (6, 0, 0), "fs/xfs/xfs_file.c: FMODE_BUF_WASYNC; from 6.0 on [V 5.19, 6.0]")
     sync_data = specified(release >= (2, 6, 34), "fs/xfs/xfs_aops.c: from 2.6.34 on, commit 06342cf8 [R]")
-    return {**rules, "spans_calls": spans_calls, "sync_data": sync_data}
+    return {**rules, "spans_calls": spans_calls, "sync_data": sync_data, "tries_writes": tries}
 
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
@@ -114,6 +115,8 @@ class XfsRules(Spec):
     * ``large_folios``: a folio is as large as the write(2) that made it (6.6 and later).
     * ``spans_calls``: an ioend may contain the pages of several calls of writepage (4.6 and later).
     * ``sync_data``: the data that fsync(2) or sync(2) writes carries REQ_SYNC (2.6.34 and later).
+    * ``tries_writes``: a write of io_uring that would wait fails, so that a worker gets it (6.0 and later);
+      otherwise a worker gets every write.
     * ``cil``: a commit adds its items to the CIL under the filesystem's xc_cil_lock (to 5.19), or to a list
       of its processor (6.0 and later).
     """
@@ -127,6 +130,7 @@ class XfsRules(Spec):
     large_folios: Flag
     spans_calls: Flag
     sync_data: Flag
+    tries_writes: Flag
     cil: Literal["spinlock", "per_cpu"]
 
 

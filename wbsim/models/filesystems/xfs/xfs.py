@@ -78,7 +78,7 @@ def xfs(
     )
     return DelallocFilesystem(
         sb=sb, metadata=metadata, large_folios=rules.large_folios, sync_data=rules.sync_data,
-        completions=completions,
+        tries_writes=rules.tries_writes, completions=completions,
         locks=InodeLocks(parts, "ILOCK", reads=False, each_hole=not rules.whole_calls),
         placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
         names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),

@@ -1,0 +1,184 @@
+"""io_uring: a write that would wait is done by a worker of the process (io-wq), and the process goes on.
+
+Stands for io_write, io_wq_enqueue, io_worker_handle_work and io_wq_worker_sleeping.
+
+A filesystem may let the kernel try a buffered write at once (IOCB_NOWAIT; XFS from 6.0 on).  A worker gets it
+if it would wait:
+
+* the file's times are older than the current tick (kiocb_modified),
+* a worker writes to the file (i_rwsem),
+* the inode's lock is taken, or
+* the throttle would let the process sleep.
+
+Without that, a worker gets every write.  A worker does all queued writes to a file, one after another.  Each
+worker has its own account with the throttle.
+
+Left out: files that share a hash, memory that is not there at once, workers that end after five idle seconds,
+and a call of several pages that waits in its middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wbsim.models.syscalls.latency import Latency
+from wbsim.models.syscalls.write import Writer
+from wbsim.models.time_accounting import RING
+from wbsim.sim.engine import PARK, Environment, Park, Steps
+from wbsim.sim.sync import WakeUps
+
+_WORKERS_A_CPU: Final = 4
+"""The workers of a process for each processor, at most (io_init_wq_offload)."""
+
+
+class _Call:
+    """A write that a worker does: its *pages*, its processor time, and when the process made it."""
+
+    __slots__ = ("pages", "since_ns", "write_ns")
+
+    def __init__(self, pages: NDArray[np.int64], write_ns: int, since_ns: int) -> None:
+        self.pages = pages
+        self.write_ns = write_ns
+        self.since_ns = since_ns
+
+
+class Ring:
+    """The ring of *process*, with at most *depth* writes of *call_pages* pages in flight.
+
+    * *tries*: the filesystem lets the kernel try a write at once.
+    * *new_worker*: returns the worker with the given number, of at most four for each of *processors*.
+    * *wakes*: the wake-ups of workers and of the process.
+    * *tick_ns*: the resolution of a file's times.
+    """
+
+    def __init__(
+        self, *, env: Environment, process: Writer, depth: int, call_pages: int, tries: bool,
+        new_worker: Callable[[int], Writer], processors: int, wakes: WakeUps, tick_ns: int,
+    ) -> None:  # fmt: skip
+        self._env = env
+        self._process = process
+        self._latency: Latency = process.latencies.write
+        self._depth = depth
+        self._call_pages = call_pages
+        self._tries = tries
+        self._new_worker = new_worker
+        self._most_workers = min(depth, _WORKERS_A_CPU * processors)
+        self._wakes = wakes
+        self._tick_ns = tick_ns
+        self._workers = 0
+        self._running = 0  # workers that neither wait for work nor sleep
+        self._idle: list[Writer] = []
+        self._wakes_up = False  # a worker was woken, and does not run yet
+        self._queued: dict[Any, list[_Call]] = {}
+        self._busy: set[Any] = set()  # the files to which workers write
+        self._ticks: dict[Any, int] = {}  # the tick of each file's times
+        self._waits = False
+        self.in_flight = 0
+
+    @property
+    def full(self) -> bool:
+        """True if the process must wait for the end of a write before the next one."""
+        return self.in_flight >= self._depth
+
+    def wait(self) -> Park:
+        """Let the process sleep until a write has ended.  Yield the result."""
+        self._waits = True
+        self._process.task.waits_for = RING
+        return PARK
+
+    def drain(self) -> Steps:
+        """Let the process sleep until all writes have ended."""
+        while self.in_flight:
+            yield self.wait()
+
+    def is_free(self, inode: Any) -> bool:
+        """Return whether the times of *inode* are those of this tick, and no worker writes to it."""
+        return self._ticks.get(inode) == self._env.now // self._tick_ns and inode not in self._busy
+
+    def tick_left_ns(self) -> int:
+        """Return how long the current tick lasts (ns)."""
+        return self._tick_ns - self._env.now % self._tick_ns
+
+    def takes(self, inode: Any, pages: NDArray[np.int64]) -> bool:
+        """Return whether a write to *pages* of *inode* is done at once.  It has taken the lock then."""
+        if not self._tries or not self.is_free(inode):
+            return False
+        process = self._process
+        if inode.sb.filesystem.write_lock(process.thread, inode, pages, 1) is not None:
+            return False
+        return not process.due(inode.wb) or process.passes(inode.wb)
+
+    def hand_over(self, inode: Any, pages: NDArray[np.int64], write_ns: int, began_ns: int) -> int:
+        """io_wq_enqueue: queue a write for a worker; return the time (ns) that this takes to wake one.
+
+        The write takes *write_ns*, and the process began it at *began_ns*.
+        """
+        self.in_flight += 1
+        self._queued.setdefault(inode, []).append(_Call(pages, write_ns, began_ns))
+        return self._activate()
+
+    def _activate(self) -> int:
+        """Wake an idle worker, unless one wakes up already, or else add a worker if none runs.
+
+        Return the time (ns) that this takes the caller.
+        """
+        if self._wakes_up:
+            return 0
+        if self._idle:
+            self._wakes_up = True
+            self._running += 1
+            return self._wakes.wake(self._env, self._idle.pop().task)
+        if not self._running and self._workers < self._most_workers:
+            worker = self._new_worker(self._workers)
+            self._workers += 1
+            self._running += 1
+            self._env.start(worker.task, self._run(worker))
+        return 0
+
+    def _run(self, worker: Writer) -> Steps:
+        """io_wq_worker: do what is queued, file by file, and sleep when there is nothing to do."""
+        while True:
+            inode = self._next()
+            if inode is None:
+                self._running -= 1
+                self._idle.append(worker)
+                worker.task.waits_for = RING
+                yield PARK
+                self._wakes_up = False
+                continue
+            self._busy.add(inode)
+            for call in self._queued.pop(inode):
+                yield from self._do(worker, inode, call)
+            self._busy.remove(inode)
+
+    def _next(self) -> Any:
+        """io_get_next_work: return the first file with queued writes to which no worker writes, or None."""
+        for inode in self._queued:
+            if inode not in self._busy:
+                return inode
+        return None
+
+    def _do(self, worker: Writer, inode: Any, call: _Call) -> Steps:
+        """Let *worker* do one write, and tell the process."""
+        self._ticks[inode] = self._env.now // self._tick_ns
+        if worker.due(inode.wb) and not worker.passes(inode.wb):
+            self._running -= 1
+            if not self._running and self._next() is not None:  # io_wq_worker_sleeping
+                self._activate()
+            yield from worker.balance(inode.wb)
+            self._running += 1
+        yield worker.runs(0, 0, call.write_ns)
+        if wait := worker.put(inode, call.pages, self._call_pages):
+            yield wait
+        self._latency.add(self._env.now - call.since_ns)
+        self.in_flight -= 1
+        if self._waits:
+            self._waits = False
+            if waker_ns := self._wakes.wake(self._env, self._process.task):
+                yield waker_ns
+        if (ready := worker.returns()) is not None:
+            yield ready
