@@ -84,6 +84,8 @@ def programs(draw: st.DrawFn, mounts: list[str]) -> str:
             rw, numjobs = draw(st.sampled_from(["write", "randwrite"])), draw(st.integers(1, 3))
             more = draw(st.sampled_from(["", " --fsync_on_close=1", " --end_fsync=1", " --thinktime=200"]))
             each = f"--numjobs={numjobs} --nrfiles={draw(st.integers(1, 3))} --filesize={4 * count}k"
+            if draw(st.booleans()):
+                more += f" --ioengine=io_uring --iodepth={draw(st.sampled_from([1, 2, 7, 32]))}"
             return f"{FIO} --rw={rw} {each}{more} --name={OWN} --directory={where[0]}"
         case "dd":
             return f"dd if=/dev/zero of={where[0]}/{OWN}x{draw(st.integers(0, 9))} bs={size}k count={count}"

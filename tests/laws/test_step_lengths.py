@@ -30,7 +30,7 @@ BY_GROUP: Final = 'kernel.flusher = { kind = "parallel", by = "allocation_group"
 class Case(NamedTuple):
     """A machine that writes files of 4 096 pages at random or, if *sequential*, in order.
 
-    One *flusher* has one file, several have two.
+    With a *depth*, so many writes of io_uring are in flight.  One *flusher* has one file, several have two.
     """
 
     kernel: str
@@ -38,16 +38,18 @@ class Case(NamedTuple):
     disk: str
     flusher: str = ONE
     sequential: bool = False
+    depth: int = 0
 
     def name(self) -> list[str]:
         """Return the parts of a name that no other case has."""
         several = {ONE: [], HASH: ["hash"], BY_GROUP: ["by-group"]}[self.flusher]
-        order = ["sequential"] if self.sequential else []
+        order = ["sequential"] if self.sequential else ["io_uring"] if self.depth else []
         return [self.kernel, self.filesystem, self.disk, *several, *order]
 
     def scenario(self) -> Scenario:
         """Return a scenario in which files are written back while programs write them."""
         rw, jobs = "write" if self.sequential else "randwrite", 2 if self.flusher else 1
+        engine = f" --ioengine=io_uring --iodepth={self.depth} --nrfiles=3" if self.depth else ""
         (case,) = parse(
             f"""\
 title = "files of 4 096 pages"
@@ -61,7 +63,7 @@ kernel.dirty.dirty_background_bytes = "4 MiB"
 {self.flusher}
 sync_after = true
 mounts.m = {{ like = "{self.filesystem}", disk = "d", at = "/m", size = "4 GiB" }}
-programs.p = "{FIO} --rw={rw} --numjobs={jobs} --filesize=16m --name=a --directory=/m"
+programs.p = "{FIO} --rw={rw} --numjobs={jobs} --filesize=16m{engine} --name=a --directory=/m"
 """,
             "x.toml",
         ).cases
@@ -85,6 +87,8 @@ CASES: Final = (
     Case("6.18", "loop-ext4", "bm1743", HASH),
     Case("6.18", "loop-xfs", "loop", BY_GROUP),
     Case("6.18", "loop-xfs", "pm9a3", sequential=True),
+    Case("6.18", "loop-xfs", "pm9a3", depth=8),
+    Case("6.18", "loop-ext4", "pm9a3", depth=8),
 )
 USUAL: Final = StepLengths()
 CALLS: Final = (1, 2, 7, 64, 255, 1_024)

@@ -298,7 +298,7 @@ class _Builder:
             spec=mount.filesystem,
             rules=self._kernel.filesystems[kind],
             writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
-            flusher_costs=scaled(costs.flusher, cpu.flusher_scale),  # type: ignore[attr-defined]
+            flusher_costs=scaled(costs.flusher, cpu.flusher_scale, cpu.transaction_scale or 1.0),  # type: ignore[attr-defined]
             cache=self._cache,
         )
         return sb
@@ -372,15 +372,19 @@ class _Builder:
         self.machine.start_sync(self._env.halt)
 
 
-def scaled(costs: SpecT, factor: float) -> SpecT:
-    """Return *costs* with every time multiplied by *factor*, rounded to whole ns."""
-    values = {}
+def scaled(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
+    """Return *costs* with every time multiplied by *factor*, rounded to whole ns.
+
+    The times of transactions are multiplied by *of_transactions*, too.
+    """
+    values: dict[str, Any] = {}
+    transactions: frozenset[str] = getattr(type(costs), "TRANSACTIONS", frozenset())
     for name, of in type(costs).model_fields.items():
-        value = getattr(costs, name)
+        value, by = getattr(costs, name), factor * of_transactions if name in transactions else factor
         if isinstance(value, Spec):
-            values[name] = scaled(value, factor)
+            values[name] = scaled(value, by)
         elif value is not None:
-            values[name] = round(value * factor) if unit_of(of) == "ns" else value
+            values[name] = round(value * by) if unit_of(of) == "ns" else value
     return type(costs).model_validate(values)
 
 

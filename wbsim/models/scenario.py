@@ -72,6 +72,8 @@ class ProcessorSpec(Spec):
     * ``nodes``: the number of NUMA nodes, to which the processors belong in blocks; at most ``count``.
     * ``writer_scale``: the factor on the reference machine's times for the paths of system calls.
     * ``flusher_scale``: the factor on the reference machine's times for the paths of writeback.
+    * ``transaction_scale``: a further factor for the transactions of writeback, which give extents their
+      blocks and convert them; without it, 1.
     * ``program_scale``: the factor for a program's own work and its other system calls; without it,
       ``writer_scale``.
     * ``exit_time``: the time in which a guest leaves to its hypervisor for a request, and again for its end;
@@ -88,6 +90,7 @@ class ProcessorSpec(Spec):
     nodes: Threads
     writer_scale: Real = Field(ge=1e-6, le=1e6)
     flusher_scale: Real = Field(ge=1e-6, le=1e6)
+    transaction_scale: Real | None = Field(default=None, ge=1e-6, le=1e6)
     program_scale: Real | None = Field(default=None, ge=1e-6, le=1e6)
     exit_time: Moment
     cv: Real = Field(ge=0, le=10)

@@ -24,7 +24,7 @@ def family(count: int) -> tuple[Environment, Family]:
     throttle: Any = SimpleNamespace(dirtier=PausedDirtier, poll_pages=lambda wb, dirtier: 4)
     unused: Any = SimpleNamespace()
     costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
-    return env, Family(parts, SystemCalls(env, unused, costs, throttle, unused), count)
+    return env, Family(parts, SystemCalls(env, unused, costs, throttle, unused, 1), count)
 
 
 def test_each_fork_begins_with_an_empty_account() -> None:

@@ -139,16 +139,18 @@ def _v13() -> Calibration:
 
 
 def _w25() -> Calibration:
-    """Return the fit of the one constant of report W25: the scale of the times of flushers and workers.
+    """Return the fit of the one constant of report W25: the scale of its transactions.
 
     The scale is fitted to the throughputs of one flusher with both workloads on the PM9A3.  After the fit the
     two errors are opposite.
     """
     cpu = MACHINES["w25-server"].processors
-    constants = {"flusher_scale": Constant(0.2, 0.001, _of_processors("flusher_scale"), cpu.flusher_scale)}
+    fitted = cpu.transaction_scale
+    assert fitted is not None, "the machine has its fitted value"
+    constants = {"transaction_scale": Constant(0.2, 0.001, _of_processors("transaction_scale"), fitted)}
 
     def change(errors: Errors) -> dict[str, float]:
-        return {"flusher_scale": (errors["W25-A-pm-u"] + errors["W25-B-pm-u"]) / 2}
+        return {"transaction_scale": (errors["W25-A-pm-u"] + errors["W25-B-pm-u"]) / 2}
 
     rows = ("W25-A-pm-u", "W25-B-pm-u")
     return Calibration(config_path(CONFIGS["W25"]), constants, rows, change, each_by_its_own)

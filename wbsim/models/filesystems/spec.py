@@ -34,6 +34,11 @@ class FlusherCosts(Spec):
       processor; without it, 0.
     """
 
+    TRANSACTIONS: ClassVar = frozenset({
+        "map_ns", "tree_map_ns", "map_locked_ns", "ioend_ns", "tree_ioend_ns", "ioend_locked_ns",
+    })  # fmt: skip
+    """The times of the transactions that give extents their blocks, and convert them."""
+
     map_ns: Ns
     page_ns: Ns
     ioend_ns: Ns

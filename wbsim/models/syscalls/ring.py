@@ -7,7 +7,7 @@ if it would wait:
 
 * the file's times are older than the current tick (kiocb_modified),
 * a worker writes to the file (i_rwsem),
-* the inode's lock is taken, or
+* the inode's lock is taken, or the write leaves a gap behind the end of the file, or
 * the throttle would let the process sleep.
 
 Without that, a worker gets every write.  A worker does all queued writes to a file, one after another.  Each
@@ -104,13 +104,18 @@ class Ring:
         return self._tick_ns - self._env.now % self._tick_ns
 
     def takes(self, inode: Any, pages: NDArray[np.int64]) -> bool:
-        """Return whether a write to *pages* of *inode* is done at once.  It has taken the lock then."""
+        """Return whether a write to *pages* of *inode* is done at once."""
         if not self._tries or not self.is_free(inode):
             return False
-        process = self._process
-        if inode.sb.filesystem.write_lock(process.thread, inode, pages, 1) is not None:
+        if inode.sb.filesystem.writes_at_once(inode, pages) < len(pages):
             return False
+        process = self._process
         return not process.due(inode.wb) or process.passes(inode.wb)
+
+    def lock(self, inode: Any, pages: NDArray[np.int64]) -> None:
+        """Take the inode's lock for a moment, for a write that the ring `takes` now."""
+        waits = inode.sb.filesystem.write_lock(self._process.thread, inode, pages, 1)
+        assert waits is None, "the lock is free"
 
     def hand_over(self, inode: Any, pages: NDArray[np.int64], write_ns: int, began_ns: int) -> int:
         """io_wq_enqueue: queue a write for a worker; return the time (ns) that this takes to wake one.

@@ -143,6 +143,8 @@ class Stream:
                     owed_ns = 0
                 process.began(write_ns + owed_ns)
             else:
+                if ring is not None:
+                    ring.lock(file.inode, file.next(step))
                 yield process.runs(user_ns, system_ns, write_ns)
                 if self._in_call:
                     process.leaves_out(user_ns + system_ns)

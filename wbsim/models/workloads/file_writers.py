@@ -177,10 +177,11 @@ class FileWriters(Program):
 
     def _ring(self, job: Job, process: Process, sb: Superblock) -> Ring:
         parts, family = self._parts, self.family
+        name = f"{RING} {family.children.index(process)}"
         return Ring(
             env=self._env, process=process, depth=job.in_flight, call_pages=job.calls.pages,
             tries=sb.filesystem.tries_writes, new_worker=lambda number: family.io_worker(process, number),
-            processors=parts.processors, wakes=parts.wake_ups(RING), tick_ns=self._tick_ns,
+            processors=parts.processors, wakes=parts.wake_ups(name), tick_ns=self._tick_ns,
         )  # fmt: skip
 
     def _pause(self, job: Job, process: Process, calls: int, began_ns: int, goes_on: bool) -> Steps:

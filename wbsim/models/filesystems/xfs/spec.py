@@ -229,6 +229,8 @@ class XfsFlusherCosts(FlusherCosts):
       transaction gets its log space; without it, 0.
     """
 
+    TRANSACTIONS: ClassVar = FlusherCosts.TRANSACTIONS | {"rmap_ns", "rmap_ioend_ns", "reserve_ns", "log"}
+
     rmap_ns: Ns
     rmap_ioend_ns: Ns
     reserve_ns: Ns | None = None
