@@ -152,7 +152,7 @@ def test_writes_that_would_wait_are_not_done_at_once() -> None:
     of.run(body())
 
 
-def test_a_worker_does_all_writes_to_a_file_in_a_row() -> None:
+def test_a_worker_does_a_file_s_writes_in_a_row() -> None:
     """One worker does the two writes to file 0, and then the write to file 1, which came between."""
     of = Stage()
 
@@ -217,7 +217,7 @@ def test_the_process_waits_while_the_ring_is_full() -> None:
     assert [when for when, _, _, _ in of.log] == [100, 205]
 
 
-def test_latencies_run_from_the_call_to_the_end_of_the_write() -> None:
+def test_latencies_run_from_the_call_to_the_end() -> None:
     """The second write waits for the first one."""
     of = Stage()
 

@@ -66,7 +66,7 @@ class Stage:
         return {
             "parts": parts,
             "calls": SystemCalls(
-                self.env, self._mount_of, COSTS, self, self,  # type: ignore[arg-type]
+                self.env, self._mount_of, COSTS, self, self, 1,  # type: ignore[arg-type]
             ),
             "on_end": lambda: self.ended.append(self.env.now),
         }  # fmt: skip

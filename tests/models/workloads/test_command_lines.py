@@ -53,6 +53,7 @@ def test_fio_command_line_becomes_jobs() -> None:
         "kind": "fio", "rw": "randwrite", "bs": 4_096, "numjobs": 2, "directories": ["/d/a", "/d/b"],
         "names": ["a", "b"], "nrfiles": 4, "filesize": 256 * MIB, "thinktime": 0, "thinktime_blocks": 1,
         "startdelay": 0, "rate": None, "stonewall": False, "end_fsync": False, "fsync_on_close": False,
+        "ioengine": "psync", "iodepth": 1,
     }  # fmt: skip
     assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == ["."]
     mixed = fio.parse_command(f"{FIO} --filesize=64M --name=a --name=b --rw=write")
@@ -135,6 +136,7 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
     fields = fio.parse_command(
         f"{FIO} --size=1m --name=a --name=b --bs=64k --thinktime=20 --thinktime_blocks=3 --startdelay=2"
         " --rate=1m --name=c --stonewall --numjobs=2 --nrfiles=4 --end_fsync=1 --thinktime=5ms"
+        " --ioengine=io_uring --iodepth=8"
     )
     assert fields == {
         "kind": "fio", "rw": "randwrite", "bs": [4_096, 65_536, 4_096, 4_096], "numjobs": 4,
@@ -143,6 +145,7 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
         "startdelay": [0, 2_000_000_000, 0, 0], "rate": [None, MIB, None, None],
         "stonewall": [False, False, True, False], "end_fsync": [False, False, True, True],
         "fsync_on_close": False, "names": ["a", "b", "c", "c"],
+        "ioengine": ["psync", "psync", "io_uring", "io_uring"], "iodepth": [1, 1, 8, 8],
     }  # fmt: skip
     spec = fio.FioSpec.model_validate(
         {

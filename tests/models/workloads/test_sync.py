@@ -44,7 +44,7 @@ class Stage:
         costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
         throttle: Any = SimpleNamespace(dirtier=lambda: None)
         syncs: Any = self
-        calls = SystemCalls(self.env, self.mounts.__getitem__, costs, throttle, syncs)
+        calls = SystemCalls(self.env, self.mounts.__getitem__, costs, throttle, syncs, 1)
         ends: list[int] = []
 
         def told(iteration: Iteration) -> None:

@@ -13,8 +13,8 @@ if it would wait:
 Without that, a worker gets every write.  A worker does all queued writes to a file, one after another.  Each
 worker has its own account with the throttle.
 
-Left out: files that share a hash, memory that is not there at once, workers that end after five idle seconds,
-and a call of several pages that waits in its middle.
+Left out: files that share a hash, memory that is not there at once, and a call that waits in its middle.
+No worker ends after five idle seconds.
 """
 
 from __future__ import annotations

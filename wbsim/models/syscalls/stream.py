@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from wbsim.models.syscalls.process import Process
 from wbsim.models.syscalls.ring import Ring
-from wbsim.sim.engine import Environment, Wait
+from wbsim.sim.engine import Environment, Steps, Wait
 
 Order = Callable[[int], NDArray[np.int64]]
 """Called with a number; returns that many blocks (or pages) of a file, which are to be written next."""
@@ -118,16 +118,10 @@ class Stream:
             user_ns, system_ns = int(share * self._user_ns), int(share * self._system_ns)
             write_ns = int(share * self._write_ns)
             if ring is not None:
-                while ring.full:
+                if ring.full:
                     yield ring.wait()
                 if not ring.takes(file.inode, file.next(step)):
-                    yield process.runs(user_ns, system_ns, int(process.factor * process.punt_ns))
-                    began_ns = self._env.now - int(process.factor * process.punt_ns)
-                    if waker_ns := ring.hand_over(file.inode, file.take(step), write_ns, began_ns):
-                        yield waker_ns
-                    self._wrote(step)
-                    if (ready := process.returns()) is not None:
-                        yield ready
+                    yield self._hand_over(ring, file, step, user_ns, system_ns, write_ns)
                     continue
             calls, owed_ns = 0, process.task.owed_ns
             if step == self._pages:
@@ -136,12 +130,7 @@ class Stream:
                 self._put(calls)
                 yield process.runs(calls * user_ns, calls * system_ns, calls * write_ns)
                 self._wrote(calls * step)
-                if calls > 1:  # the first has the interrupts, and the last may not have ended yet
-                    latency.add(write_ns + owed_ns)
-                    if calls > 2:
-                        latency.add(write_ns, calls=calls - 2)
-                    owed_ns = 0
-                process.began(write_ns + owed_ns)
+                self._count(calls, write_ns, owed_ns)
             else:
                 if ring is not None:
                     ring.lock(file.inode, file.next(step))
@@ -164,6 +153,34 @@ class Stream:
                 yield ready
             if not self._in_call:
                 process.ended(latency)
+
+    def _count(self, calls: int, write_ns: int, owed_ns: int) -> None:
+        """Count the latencies of *calls* joined calls, but for the last, which may not have ended yet.
+
+        The first has the *owed_ns* of interrupts.
+        """
+        process = self._process
+        if calls > 1:
+            latency = process.latencies.write
+            latency.add(write_ns + owed_ns)
+            if calls > 2:
+                latency.add(write_ns, calls=calls - 2)
+            owed_ns = 0
+        process.began(write_ns + owed_ns)
+
+    def _hand_over(
+        self, ring: Ring, file: _File, step: int, user_ns: int, system_ns: int, write_ns: int
+    ) -> Steps:
+        """Let the program work, and let *ring* hand its call, which takes *write_ns*, to a worker."""
+        process = self._process
+        punt_ns = int(process.factor * process.punt_ns)
+        yield process.runs(user_ns, system_ns, punt_ns)
+        waker_ns = ring.hand_over(file.inode, file.take(step), write_ns, self._env.now - punt_ns)
+        if waker_ns:
+            yield waker_ns
+        self._wrote(step)
+        if (ready := process.returns()) is not None:
+            yield ready
 
     def _begin_unit(self) -> None:
         """Draw the factor of the next calls, and set the time of a page (or of a part) in write(2)."""
