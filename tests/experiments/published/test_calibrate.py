@@ -172,15 +172,16 @@ def test_w25_s_scale_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) ->
     def of(job: Job) -> Outcome:
         cpu = job.case.scenario.machine.processors
         wanted, asks = (368.0, 0.2) if "W25-A-pm-u" in job.case.rows else (315.0, 0.3125)
-        rate = wanted * asks / cpu.flusher_scale
-        assert (cpu.writer_scale, cpu.line_from_far) == (0.15, 200)
+        assert cpu.transaction_scale is not None
+        rate = wanted * asks / cpu.transaction_scale
+        assert (cpu.writer_scale, cpu.flusher_scale, cpu.line_from_far) == (1.0, 1.0, 200)
         return replace(
             RUN, variant=job.case.variant, wall_time=1.0, file_bytes=round(rate * 2**20), extents=(1,)
         )
 
     ran, said = simulate_by(monkeypatch, of), list[str]()
     made = fitted("W25", said)
-    assert made.fitted == {"flusher_scale": pytest.approx(0.25, rel=0.011)}
+    assert made.fitted == {"transaction_scale": pytest.approx(0.25, rel=0.011)}
     assert made.errors["W25-A-pm-u"] == pytest.approx(-0.2, abs=0.01)
     assert made.errors["W25-B-pm-u"] == pytest.approx(0.25, abs=0.015)
     assert len({job.case.variant for job in ran}) == 2

@@ -22,7 +22,7 @@ TEXT = loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2)
         ("loop-vm", None),
         ("desk-vm", None),
         ("p13-vm", "writer_scale, flusher_scale, exit_time (P13), item_ns (V13);"),
-        ("w25-server", ": flusher_scale (W25);"),
+        ("w25-server", ": transaction_scale (W25);"),
     ],
 )
 def test_a_run_outside_of_a_report_names_its_constants(machine: str, note: str | None) -> None:

@@ -113,7 +113,8 @@ def test_slow_lines_of_the_log_slow_down_several_flushers() -> None:
     """A line takes ten times as long: eight flushers take 1.5 times as long, one flusher at most 7 / 6 times.
 
     One flusher and its worker take turns at a file, so one of them finds the lines free.  The worker takes
-    lines from the flusher that is at the next file.  The file's own lines cost nothing here.
+    lines from the flusher that is at the next file.  The file's own lines cost nothing here, and fio
+    begins at once.
     """
     of_files = "machine.processors.paths.filesystems.xfs.flusher"
     jobs = " ".join(f"--name=j{i} --directory=/mnt/{i}" for i in range(8))
@@ -124,6 +125,7 @@ def test_slow_lines_of_the_log_slow_down_several_flushers() -> None:
                 f'machine.processors.line_from_far = "{line_ns} ns"',
                 f"{of_files}.map_lines = 0",
                 f"{of_files}.ioend_lines = 0",
+                "machine.processors.program_scale = 0.01",
                 'kernel.flusher = { kind = "parallel", by = "allocation_group" }' if several else "",
                 command=f"{FIO} --rw=randwrite --nrfiles=1 --filesize=16m {jobs}",
             )
