@@ -181,6 +181,27 @@ def test_an_idle_worker_is_woken_once() -> None:
     assert of.log == [(100, 1, 0, 1), (270, 1, 0, 2), (370, 1, 1, 3)]
 
 
+def test_one_worker_wakes_up_at_a_time() -> None:
+    """Two workers are idle; the one that was idle last wakes up, and does both writes."""
+    of = Stage(poll=1)
+
+    def body() -> Steps:
+        of.hand_over(0, 1)
+        of.hand_over(0, 2)
+        of.hand_over(1, 3)
+        yield 10_000
+        of.poll = 1_000
+        assert of.hand_over(0, 4) == 5
+        assert of.hand_over(1, 5) == 0
+        assert of.hand_over(2, 6) == 0
+        yield 21
+        assert of.hand_over(2, 7) == 5, "the first one runs now"
+
+    of.run(body())
+    assert len(of.workers) == 2
+    assert [when for when, _, _, page in of.log if page in {4, 5}] == [10_120, 10_141]
+
+
 @pytest.mark.parametrize(("processors", "workers"), [(1, 4), (2, 6)])
 def test_another_worker_writes_while_one_is_held_back(processors: int, workers: int) -> None:
     """Each worker's second write is held back; a process has at most four workers for each processor."""
