@@ -200,6 +200,7 @@ def test_one_worker_wakes_up_at_a_time() -> None:
     of.run(body())
     assert len(of.workers) == 2
     assert [when for when, _, _, page in of.log if page in {4, 5}] == [10_120, 10_141]
+    assert [worker.spent.write for worker in of.workers] == [500, 200], "the first one wakes up first"
 
 
 @pytest.mark.parametrize(("processors", "workers"), [(1, 4), (2, 6)])
