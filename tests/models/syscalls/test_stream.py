@@ -194,6 +194,71 @@ def test_calls_to_several_files_are_joined_in_turn() -> None:
     ]  # fmt: skip
 
 
+class StandIn:
+    """A ring that hands the page *refused* over, and whose tick lasts for *left_ns*; handing over takes 5 ns.
+
+    A file of *busy* may not be joined.
+    """
+
+    full = False
+
+    def __init__(self, stage: Stage, left_ns: int, refused: int = -1) -> None:
+        self.stage = stage
+        self.left_ns = left_ns
+        self.refused = refused
+        self.busy = False
+        self.handed: list[tuple[int, int, int]] = []
+
+    def takes(self, inode: Any, pages: Any) -> bool:
+        """Return whether the call is done at once."""
+        return self.refused not in pages.tolist()
+
+    def is_free(self, inode: Any) -> bool:
+        """Return whether calls to the file may be joined."""
+        return not self.busy
+
+    def tick_left_ns(self) -> int:
+        """Return the rest of the tick."""
+        return self.left_ns
+
+    def lock(self, inode: Any, pages: Any) -> None:
+        """Take the lock."""
+
+    def hand_over(self, inode: Any, pages: Any, write_ns: int, began_ns: int) -> int:
+        """Note the page, the time of the call, and when it began."""
+        self.handed.append((int(pages[0]), write_ns, began_ns))
+        return 5
+
+
+def with_ring(left_ns: int, refused: int = -1) -> tuple[Stage, StandIn]:
+    """Return a stage whose stream has a ring."""
+    stage = Stage(Calls())
+    of: Any = stage
+    of.punt_ns, of.put_locked = 4, lambda inode, pages, call_pages: stage.put(inode, pages, call_pages, 1)
+    ring: Any = StandIn(stage, left_ns, refused)
+    stage.stream = Stream(stage.env, of, stage.inodes, [sequential()], Calls(), 600, 1_000, ring)
+    return stage, ring
+
+
+def test_joined_calls_of_a_ring_end_within_the_tick() -> None:
+    """The tick lasts for 37 ns from each event on, so three calls of 12 ns are over before it ends."""
+    stage, _ = with_ring(37)
+    assert [(end, joined) for _, end, _, _, joined in stage.run(7)] == [(12, False), (48, True), (84, True)]
+    stage, ring = with_ring(1_000)
+    ring.busy = True
+    assert not any(joined for *_, joined in stage.run(7))
+
+
+def test_a_stream_goes_on_behind_a_handed_over_call() -> None:
+    """Page 1 is handed over: 4 ns from 12 on, and 5 ns for the wake-up; page 2 follows at 21."""
+    stage, ring = with_ring(1_000, refused=1)
+    stage.left = 1
+    events = stage.run(3)
+    assert [(begin, end, pages) for begin, end, _, pages, _ in events] == [(0, 12, [0]), (21, 33, [2])]
+    assert ring.handed == [(1, 12, 12)]
+    assert not stage.asked, "the ring asks the throttle before a call"
+
+
 def test_joined_calls_end_in_front_of_a_file_that_waits() -> None:
     """The second of three files is locked, has work in front of page 2, or belongs to another context."""
     stage = Stage(Calls(), files=3)
