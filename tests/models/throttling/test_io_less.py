@@ -288,6 +288,32 @@ def test_balance_dirty_pages_reports_a_pause_and_its_terms() -> None:
     assert started == [counts]
 
 
+@pytest.mark.parametrize(("dirty", "passes", "left"), [(150_000, True, 0), (175_000, False, 1_000)])
+def test_a_writer_that_may_not_sleep_keeps_its_pages(dirty: int, passes: bool, left: int) -> None:
+    """BDP_ASYNC: a writer up to the freerun passes, and its pages are forgotten.
+
+    At the setpoint 1 000 pages are worth a pause of 39 jiffies (see above), so the writer does not pass, and
+    its pages count for the next question.  Both wake the flusher, if more pages than the threshold are dirty.
+    """
+    counts: Any = Counts()
+    counts.dirty_and_writeback = counts.dirty = dirty
+    cache: Any = SimpleNamespace(
+        wbs=[counts], dirty_and_writeback=dirty, dirty=dirty, thresholds=lambda: LIMITS
+    )
+    started: list[Any] = []
+    flushers: Any = SimpleNamespace(in_progress=lambda wb: bool(started), start_background=started.append)
+    throttle = IoLessThrottle(
+        env=Environment(), spec=IoLessSpec(hz=1000, initial_bandwidth=100 * MIB), cache=cache,
+        processors=2, signals=Signals(),
+    )  # fmt: skip
+    throttle.start([counts], flushers, None, None)  # type: ignore[arg-type]
+    dirtier = throttle.dirtier()
+    dirtier.nr_dirtied = 1_000
+    assert throttle.passes(counts, dirtier) == passes
+    assert dirtier.nr_dirtied == left
+    assert started == [counts]
+
+
 @pytest.mark.parametrize(("now", "paused_when"), [(5_039, 4_039), (5_040, 5_040)])
 def test_think_time_over_one_second_gives_no_credit(now: int, paused_when: int) -> None:
     """A task paused last at 4 000, and has dirtied pages worth 39 jiffies since.
