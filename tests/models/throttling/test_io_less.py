@@ -292,8 +292,8 @@ def test_balance_dirty_pages_reports_a_pause_and_its_terms() -> None:
 def test_a_writer_that_may_not_sleep_keeps_its_pages(dirty: int, passes: bool, left: int) -> None:
     """BDP_ASYNC: a writer up to the freerun passes, and its pages are forgotten.
 
-    At the setpoint 1 000 pages are worth a pause of 39 jiffies (see above), so the writer does not pass, and
-    its pages count for the next question.  Both wake the flusher, if more pages than the threshold are dirty.
+    At the setpoint, 1 000 pages are worth a pause of 39 jiffies (see above), so the writer does not pass.
+    Its pages count for the next question.  Both wake the flusher, if more pages than the threshold are dirty.
     """
     counts: Any = Counts()
     counts.dirty_and_writeback = counts.dirty = dirty
