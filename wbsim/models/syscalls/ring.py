@@ -14,7 +14,7 @@ Without that, a worker gets every write.  A worker does all queued writes to a f
 worker has its own account with the throttle.
 
 Left out: files that share a hash, memory that is not there at once, and a call that waits in its middle.
-No worker ends after five idle seconds.
+No worker ends after five idle seconds.  A worker that goes to sleep wakes another one in no time.
 """
 
 from __future__ import annotations

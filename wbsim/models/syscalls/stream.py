@@ -108,6 +108,8 @@ class Stream:
         process, ring, until = self._process, self._ring, self.done + count
         latency = process.latencies.write
         while self.done < until:
+            if ring is not None and ring.full:
+                yield ring.wait()
             file = self._files[self._turn]
             wb = file.inode.wb
             if not self._calls and not self._in_call:
@@ -117,12 +119,9 @@ class Stream:
             share = process.factor * step
             user_ns, system_ns = int(share * self._user_ns), int(share * self._system_ns)
             write_ns = int(share * self._write_ns)
-            if ring is not None:
-                if ring.full:
-                    yield ring.wait()
-                if not ring.takes(file.inode, file.next(step)):
-                    yield self._hand_over(ring, file, step, user_ns, system_ns, write_ns)
-                    continue
+            if ring is not None and not ring.takes(file.inode, file.next(step)):
+                yield self._hand_over(ring, file, step, user_ns, system_ns, write_ns)
+                continue
             calls, owed_ns = 0, process.task.owed_ns
             if step == self._pages:
                 calls = self._joined(wb, at_most // step, user_ns + system_ns + write_ns)
