@@ -147,7 +147,7 @@ A single dd is limited by its processor, two dds by the path to the array.  The 
 
 _CALIBRATE_W25: Final = "wbsim calibrate W25"
 _AS_THE_DESK: Final = (
-    "as on the desk, a guest on a server of these years; published machines of 2018 to 2025 have 0.8 to 1.3"
+    "as on the desk, a guest on a server of these years; the catalogue has 0.8 to 1.3 for 2018 to 2024"
 )
 W25_MACHINE: Final = MachineSpec.model_validate(
     {
