@@ -361,7 +361,7 @@ class Running(Scheduler):
         for task in tasks:
             task.scheduler = self
 
-    def wants(self, task: Task) -> bool:
+    def wants(self, task: Task, by: Task | None = None) -> bool:
         """Give *task* a processor; return True."""
         task.running = True
         return True

@@ -98,8 +98,11 @@ class Scheduler(ABC):
         self.contended = False
 
     @abstractmethod
-    def wants(self, task: Task) -> bool:
-        """Let *task* run; return False if it must wait, and resume it when it gets a processor."""
+    def wants(self, task: Task, by: Task | None = None) -> bool:
+        """Let *task* run; return False if it must wait, and resume it when it gets a processor.
+
+        *by*: the task that wakes *task*, if a task does, and the scheduler asks for it.
+        """
 
     @abstractmethod
     def sleeps(self, task: Task) -> None:
@@ -142,8 +145,8 @@ class Task(Entry):
         "awaits", "bound", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns",
         "longest_wait", "longest_wait_ns", "name", "on_exit", "on_sleep", "owed_ns", "put_off_ns",
         "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
-        "spins_since_ns", "spun_ns", "steps", "then_ns", "virtual_ns", "waited_ns", "waits_for", "wakeup",
-        "waking_ns", "weight",
+        "spins_since_ns", "spun_ns", "steps", "stopped_ns", "then_ns", "virtual_ns", "waited_ns",
+        "waits_for", "wakeup", "waking_ns", "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -167,6 +170,7 @@ class Task(Entry):
         self.weight = NICE_0_LOAD
         self.running = False
         self.since_ns = self.ran_ns = self.virtual_ns = 0
+        self.stopped_ns = -FAR_NS  # when the task last gave up a processor
         self.ready_ns = self.put_off_ns = self.waking_ns = self.lag_ns = 0
         self.idle_ns = 0
         self.slept_ns: dict[str, int] = {}
@@ -258,13 +262,13 @@ class Environment:
         """Return when the next entry of the agenda is due (ns); `FAR_NS` if the agenda is empty."""
         return self.agenda.next_ns()
 
-    def wake(self, task: Task, delay_ns: int = 0) -> None:
-        """Resume a sleeping task *delay_ns* from now, on a processor if it needs one.
+    def wake(self, task: Task, delay_ns: int = 0, by: Task | None = None) -> None:
+        """Let *by* resume a sleeping task *delay_ns* from now, on a processor if it needs one.
 
         A task is woken once per PARK.
         """
         scheduler = task.scheduler
-        if scheduler is None or scheduler.wants(task):
+        if scheduler is None or scheduler.wants(task, by):
             task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 

@@ -61,9 +61,9 @@ class StockEnvironment:
         self._simpy.process(self._drive(task, steps))
         return task
 
-    def wake(self, task: Task, delay_ns: int = 0) -> None:
+    def wake(self, task: Task, delay_ns: int = 0, by: Task | None = None) -> None:
         """See `Environment.wake`."""
-        if task.scheduler is None or task.scheduler.wants(task):
+        if task.scheduler is None or task.scheduler.wants(task, by):
             task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 

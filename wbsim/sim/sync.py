@@ -152,12 +152,12 @@ class WakeUps:
         self.waker_ns = waker_ns
         self._excess = excess
 
-    def wake(self, env: Environment, task: Task) -> int:
-        """Wake *task*; return the time (ns) of the waker, which it needs only for an idle processor."""
+    def wake(self, env: Environment, task: Task, by: Task | None = None) -> int:
+        """Let *by* wake *task*; return the waker's time (ns), which it needs only for an idle processor."""
         wake_ns = self._wake_ns
         if self._excess is not None:
             wake_ns = int(wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
-        env.wake(task, wake_ns)
+        env.wake(task, wake_ns, by)
         return self.waker_ns if task.running else 0
 
 
@@ -373,7 +373,7 @@ class Mutex:
             spins(task, self.name, self._waited, waited_ns)
             self._env.resume(task, self._hand_off_ns)
         else:
-            waker_ns = self._wakes.wake(self._env, task)
+            waker_ns = self._wakes.wake(self._env, task, owner)
             owner.waking_ns += waker_ns
         if self._spinning:
             task.on_sleep.append(self._on_owner_sleeps)
@@ -431,7 +431,7 @@ class Semaphore:
         """Let *owner* give the semaphore to the next task, or leave it free."""
         assert self._owned, "up() without down()"
         self.stat.held(self._env.now - self._taken_ns)
-        waker_ns = self._hand_over()
+        waker_ns = self._hand_over(owner)
         owner.waking_ns += waker_ns
         return waker_ns
 
@@ -446,18 +446,18 @@ class Semaphore:
         if not self._waiters:
             self._owned = False
             return 0
-        self._env.call_at(self._until_ns, URGENT, self._hand_over)
+        self._env.call_at(self._until_ns, URGENT, lambda: self._hand_over(owner))
         owner.waking_ns += self._wakes.waker_ns
         return self._wakes.waker_ns
 
-    def _hand_over(self) -> int:
+    def _hand_over(self, owner: Task | None = None) -> int:
         now = self._taken_ns = self._env.now
         if not self._waiters:
             self._owned = False
             return 0
         task, since_ns = self._waiters.popleft()
         self.stat.waited(now - since_ns)
-        return self._wakes.wake(self._env, task)
+        return self._wakes.wake(self._env, task, owner)
 
 
 @dataclass(frozen=True)
@@ -694,14 +694,14 @@ class RwSemaphore:
             self._own(waiter.task, now + self._line_ns)
             self._env.resume(waiter.task, self._line_ns)
         elif self._sleeping and self._sleeping[0].reads:
-            waker_ns = self._wake_readers()
+            waker_ns = self._wake_readers(task)
         elif self._sleeping:
-            waker_ns = self._wake_writer(self._sleeping[0])
+            waker_ns = self._wake_writer(self._sleeping[0], task)
         task.waking_ns += waker_ns
         return waker_ns
 
-    def _wake_readers(self) -> int:
-        """Give the lock to the readers at the head of the queue, who wake up as its owners.
+    def _wake_readers(self, by: Task) -> int:
+        """Let *by* give the lock to the readers at the head of the queue, who wake up as its owners.
 
         Return the time (ns) of their waker.
         """
@@ -711,11 +711,11 @@ class RwSemaphore:
             waiter = self._sleeping.popleft()
             self._readers += 1
             self.read_stat.waited(self._env.now - waiter.since_ns)
-            waker_ns += self._wakes.wake(self._env, waiter.task)
+            waker_ns += self._wakes.wake(self._env, waiter.task, by)
         return waker_ns
 
-    def _wake_writer(self, waiter: _Waiter) -> int:
-        """Wake *waiter*, unless it is awake already; return the time (ns) of its waker."""
+    def _wake_writer(self, waiter: _Waiter, by: Task) -> int:
+        """Let *by* wake *waiter*, unless it is awake already; return the time (ns) of its waker."""
         if self._handing_off or not self._rules.steals:
             self._sleeping.popleft()
             self._handing_off = False
@@ -724,7 +724,7 @@ class RwSemaphore:
         elif waiter.woken:
             return 0
         waiter.woken = True
-        return self._wakes.wake(self._env, waiter.task)
+        return self._wakes.wake(self._env, waiter.task, by)
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:

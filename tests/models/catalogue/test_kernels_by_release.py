@@ -115,6 +115,7 @@ CHANGES: Final = tuple(
         ("inodes.hash_lookup", "6.11", "locked", "rcu"),
         ("sched.algorithm", "6.6", "CFS", "EEVDF"),
         ("sched.slice_time", "6.6", 750_000, 700_000),
+        ("sched.stacks", "5.6", False, True),
         ("sched.hz", "6.18", 1000, 250),
         ("throttling.hz", "6.18", 1000, 250),
         ("requests", "4.3", "request_list", "tags"),

@@ -186,7 +186,9 @@ def _inodes(
 def _sched(release: Release) -> Mapping[str, Given]:
     """Return the scheduler of tasks."""
     sched = _EEVDF if release >= (6, 6, 0) else _CFS
-    return {**sched, "hz": _HZ_OF_6_18} if release >= (6, 18, 0) else sched
+    stacks = specified(release >= (5, 6, 0), "select_idle_sibling: commit 52262ee5, from 5.6 on [R; V 6.12]")
+    hz = {"hz": _HZ_OF_6_18} if release >= (6, 18, 0) else {}
+    return {**sched, "stacks": stacks, **hz}
 
 
 def _writeback(release: Release, plug_scope: str, source: str) -> dict[str, Given]:

@@ -6,9 +6,8 @@ not preempted (preempt=none): it gives way only where it calls `cond_resched`.  
 preempted anywhere (`work`).
 
 Each processor has a separate queue.  A task that wakes gets the processor that it had last if that is idle,
-otherwise any idle processor.  If no processor is idle, the task waits for the processor that it had last.  An
-idle processor takes a task that waits for another processor.  While tasks wait, the queues are balanced from
-time to time.  As long as processors are free, they cost no event.
+otherwise any idle processor.  If no processor is idle, the task waits for the processor that it had last.
+`balance` moves tasks to other processors.  As long as processors are free, they cost no event.
 
 A process that sleeps keeps its seat, and with the seat the interrupts, until another task needs a processor.
 Kernel threads have no seat.  A bound task waits for its processor, even if another processor is idle.
@@ -22,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from wbsim.models.scheduler.balance import LoadBalance, shortest
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules, virtual
 from wbsim.sim.engine import (
     IDLE,
@@ -68,7 +68,10 @@ class Processors(Scheduler):
         self._absent: dict[Task, None] = {}  # tasks that sleep and keep their seats
         self._interruptible: dict[Task, None] = {}  # tasks whose `work` is not over
         self._looks_ns = FAR_NS
-        self._balances = False
+        self._balance = LoadBalance(
+            env, self._rank, rules, self._queues, self._runs, self._hand_on, self._push, self._look_later
+        )
+        self._pushed: dict[Task, None] = {}  # running tasks that move to an idle processor at the next chance
         self.idle = count
         self._idle_ns = self._counted_ns = 0
         self._used_ns = 0
@@ -90,7 +93,7 @@ class Processors(Scheduler):
         self.tasks.append(task)
         return task
 
-    def wants(self, task: Task) -> bool:
+    def wants(self, task: Task, by: Task | None = None) -> bool:
         """See `Scheduler.wants`."""
         slept_ns = self._env.now - task.since_ns
         if task.waits_for is IDLE:
@@ -103,7 +106,9 @@ class Processors(Scheduler):
             task.waits_for = IDLE
         cpu = task.bound if task.bound >= 0 else task.cpu
         if self.idle and task.bound < 0 and (cpu < 0 or self._runs[cpu] is not None):
-            cpu = self._runs.index(None)
+            stays = by is not None and by.bound == cpu and self._rules.stacks and self._runs[cpu] is by
+            if not stays or len(self._queues[cpu]):
+                cpu = self._runs.index(None)
         if self.idle and self._runs[cpu] is None:
             task.virtual_ns = self._queues[cpu].floor_ns
             self._put(task, cpu)
@@ -150,14 +155,19 @@ class Processors(Scheduler):
         del self._interruptible[task]
 
     def need_resched(self, task: Task) -> bool:
-        """See `Scheduler.need_resched`: the slice is over, or the first waiting task preempts *task*."""
+        """See `Scheduler.need_resched`: the slice is over, a waiting task preempts *task*, or it moves."""
         queue = self._queues[task.cpu]
         return len(queue) > 0 and (
-            self._env.now >= self._rules.over_ns(task.since_ns) or queue.takes_over(task)
+            self._env.now >= self._rules.over_ns(task.since_ns)
+            or queue.takes_over(task)
+            or task in self._pushed
         )
 
     def give_way(self, task: Task) -> Park | None:
         """See `Scheduler.give_way`."""
+        if task in self._pushed and self.idle:
+            self._shift(task)
+            return None
         self._requeue(task)
         task.awaits = not task.running
         return PARK if task.awaits else None
@@ -213,7 +223,12 @@ class Processors(Scheduler):
             f"processors: {self._waiting} tasks wait, the queues have {[len(of) for of in self._queues]}",
         )
         require(
-            not (self.idle and self._loose), "processors: an unbound task waits while a processor is idle"
+            not any(len(queue) for queue, runs in zip(self._queues, self._runs, strict=True) if runs is None),
+            "processors: a task waits in the queue of an idle processor",
+        )
+        require(
+            not (self.idle and self._loose) or self._balance.asks,
+            "processors: an unbound task waits, and an idle processor never asks for it",
         )
         there_is = self._count * self._env.now
         require(
@@ -259,13 +274,15 @@ class Processors(Scheduler):
         self._used_ns += ran_ns
         self._runs[task.cpu] = None
         task.running = False
-        task.since_ns = now
+        task.since_ns = task.stopped_ns = now
         task.ran_ns += ran_ns
         task.virtual_ns += ran_ns if task.weight == NICE_0_LOAD else virtual(ran_ns, task.weight)
         if alone:
             queue.floor_ns = task.virtual_ns
         if not task.seated:
             self._seatless -= 1
+        if self._pushed:
+            self._pushed.pop(task, None)
         if task.on_sleep:
             stops, task.on_sleep = task.on_sleep, []
             for stop in stops:
@@ -284,7 +301,7 @@ class Processors(Scheduler):
         if task.bound >= 0:
             task.cpu = task.bound
         elif task.cpu < 0:
-            task.cpu = _shortest(self._queues)
+            task.cpu = shortest(self._queues)
         queue, running = self._queues[task.cpu], self._runs[task.cpu]
         assert running is not None, "a task waits only while no processor is idle"
         queue.wakes(task, running, self._env.now)
@@ -303,18 +320,31 @@ class Processors(Scheduler):
         self._queues[cpu].keep(task, self._env.now)
         self._count_waiting(task, 1)
         self._hand_on(cpu)
-        if self.idle and self._loose:
+        if self.idle and self._loose and not self._rules.ask_ns:
             self._hand_on(self._runs.index(None))
 
-    def _hand_on(self, cpu: int) -> None:
-        """Give the idle processor *cpu* to the first task in its queue.
+    def _push(self, task: Task) -> None:
+        """Move *task*, which runs, to an idle processor: at once, or where kernel code may give way."""
+        if task in self._interruptible:
+            self._shift(task)
+        else:
+            self._pushed[task] = None
 
-        If its queue is empty, it takes a task from the queue with the most tasks that are not bound.
-        """
-        if not len(self._queues[cpu]):
-            if not self._loose:
-                return
-            self._move(_longest(self._queues), cpu)
+    def _shift(self, task: Task) -> None:
+        """Move *task*, which runs, to an idle processor, and give its processor to the first waiting task."""
+        cpu, to = task.cpu, self._runs.index(None)
+        self._take(task)
+        if task.seated:
+            self._give_up_seat(task)
+        task.virtual_ns = self._queues[to].floor_ns
+        self._put(task, to)
+        self._hand_on(cpu)
+
+    def _hand_on(self, cpu: int) -> None:
+        """Give the idle processor *cpu* to the first task in its queue, or to one of another queue."""
+        if not len(self._queues[cpu]) and not (self._loose and self._balance.take(cpu)):
+            self._balance.processor_is_idle()
+            return
         task, now = self._queues[cpu].pop(), self._env.now
         self._count_waiting(task, -1)
         waited_ns = now - task.since_ns
@@ -338,28 +368,10 @@ class Processors(Scheduler):
         if task.bound < 0:
             self._loose += change
         self.contended = self._waiting > 0
-        if self.contended and not self._balances and self._rules.balance_ns < FAR_NS:
-            self._balances = True
-            self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
-
-    def _balance(self) -> None:
-        """load_balance: move a task from the longest to the shortest queue, if that has fewer tasks."""
-        if not self._waiting:
-            self._balances = False
-            return
-        longest, shortest = _longest(self._queues), _shortest(self._queues)
-        if self._queues[longest].movable and len(self._queues[longest]) > len(self._queues[shortest]):
-            self._move(longest, shortest)
-        self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
-        self._look_later()
-
-    def _move(self, longest: int, shortest: int) -> None:
-        """Let the first task that waits for the processor *longest* wait for *shortest* instead."""
-        for cpu in (longest, shortest):
-            running = self._runs[cpu]
-            if running is not None:
-                self._queues[cpu].go_on(running, self._env.now)
-        self._queues[longest].give(self._queues[shortest])
+        if self.contended:
+            self._balance.tasks_wait()
+            if self.idle:
+                self._balance.processor_is_idle()
 
     def _look_later(self) -> None:
         """Call `_look` when the first slice of a task in `work` ends.
@@ -385,16 +397,6 @@ class Processors(Scheduler):
                 self._requeue(task)
         if self._waiting:
             self._look_later()
-
-
-def _longest(queues: list[RunQueue]) -> int:
-    """Return the first processor for which the most tasks wait that may run on another processor."""
-    return max(range(len(queues)), key=lambda cpu: queues[cpu].movable)
-
-
-def _shortest(queues: list[RunQueue]) -> int:
-    """Return the first processor with the shortest queue."""
-    return min(range(len(queues)), key=lambda cpu: len(queues[cpu]))
 
 
 def cond_resched(task: Task) -> Park | None:

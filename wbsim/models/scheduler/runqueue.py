@@ -25,6 +25,11 @@ class SchedulerRules:
 
     A slice is ``slice_ns`` long.  The end of a slice is noticed at multiples of ``tick_ns`` (0: at once).
     Every ``balance_ns`` a task may move from a processor with more waiting tasks to one with fewer.
+    Every ``ask_ns`` an idle processor asks for a task (0: never).
+    A task is hot if it ran less than ``hot_ns`` ago (sysctl_sched_migration_cost); see `balance`.
+
+    ``stacks``: a task that a bound worker wakes on its processor stays there, behind the worker
+    (select_idle_sibling, from 5.6 on).
 
     CFS (``keeps_lag`` is False): a task that wakes gets a virtual time up to ``ahead_ns`` (half of
     sched_latency) earlier than the others.  The task preempts a running task whose virtual time is more than
@@ -41,6 +46,9 @@ class SchedulerRules:
     granularity_ns: int = 0
     keeps_lag: bool = False
     balance_ns: int = FAR_NS
+    hot_ns: int = 0
+    ask_ns: int = 0
+    stacks: bool = False
 
     def over_ns(self, since_ns: int) -> int:
         """Return when the scheduler notices the end of a slice that began at *since_ns*."""
@@ -112,12 +120,22 @@ class RunQueue:
         self.movable -= task.bound < 0
         return task
 
-    def give(self, other: RunQueue) -> None:
-        """Move the first task that is not bound to the queue *other*.
+    def give(self, other: RunQueue, stopped_by_ns: int = FAR_NS) -> bool:
+        """Move the first task that is not bound, and stopped by *stopped_by_ns*, to the queue *other*.
 
-        Call `go_on` on both queues first.  The task keeps its distance from ``floor_ns``.
+        Return whether there is one.  Call `go_on` on both queues first.  The task keeps its distance from
+        ``floor_ns``.
         """
-        first = min(waiting for waiting in self._waiting if waiting[-1].bound < 0)
+        first = min(
+            (
+                waiting
+                for waiting in self._waiting
+                if waiting[-1].bound < 0 and waiting[-1].stopped_ns <= stopped_by_ns
+            ),
+            default=None,
+        )
+        if first is None:
+            return False
         self._waiting.remove(first)
         heapify(self._waiting)
         deadline_ns, _, _, task = first
@@ -127,6 +145,7 @@ class RunQueue:
         task.virtual_ns += moved_ns
         other._number += 1
         heappush(other._waiting, (deadline_ns + moved_ns, other._number, FAR_NS, task))
+        return True
 
     def takes_over(self, task: Task) -> bool:
         """check_preempt_wakeup: return whether the first waiting task preempts *task*.

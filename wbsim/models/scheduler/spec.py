@@ -18,6 +18,11 @@ _BUSY_FACTOR = 16
 A tick is subtracted, so that no interval is a multiple of another (get_sd_balance_interval).
 """
 
+_DOMAIN_NS = 2 * MS
+"""sd->min_interval of a domain of two processors, such as the two threads of a core."""
+_HOT_NS = 500_000
+"""sysctl_sched_migration_cost, kernel/sched/fair.c: the same in all eras from CFS on."""
+
 
 class SchedulerSpec(Spec):
     """The fair class, CFS or EEVDF.
@@ -31,6 +36,7 @@ class SchedulerSpec(Spec):
       Only CFS has it; EEVDF keeps the lag of a task instead.
     * ``granularity``: the lead that a task which wakes needs to preempt another
       (sysctl_sched_wakeup_granularity).  Only CFS has it.
+    * ``stacks``: a task that a bound worker wakes stays on the worker's processor, if it was there last.
     * ``hz``: CONFIG_HZ, the ticks a second; the end of a slice is noticed on ticks.
     """
 
@@ -38,6 +44,7 @@ class SchedulerSpec(Spec):
     slice_time: Interval
     ahead_time: Ns | None = None
     granularity: Ns | None = None
+    stacks: bool
     hz: Count
 
     @model_validator(mode="after")
@@ -57,5 +64,8 @@ class SchedulerSpec(Spec):
             ahead_ns=(self.ahead_time or 0) * factor,
             granularity_ns=(self.granularity or 0) * factor,
             keeps_lag=self.algorithm == "EEVDF",
+            hot_ns=_HOT_NS,
+            ask_ns=-(-_DOMAIN_NS // tick_ns) * tick_ns,
+            stacks=self.stacks,
             balance_ns=max(1, _BUSY_FACTOR * processors * MS // tick_ns - 1) * tick_ns,
         )
