@@ -265,7 +265,7 @@ def test_plan_has_the_length_the_group_and_the_block(
     states: str, blocks: dict[int, int], page: int, plan: tuple[int, int, int]
 ) -> None:
     """A group has 1 000 blocks; the plan counts groups from the file's own, and blocks in the group."""
-    of, found = file(states, blocks), np.full(5, -7)
+    of, found = file(states, blocks), np.full(6, -7)
     plan_extent(of.pages.states, of.pages.blocks, of.pages.size, page, 1_000, found)
     assert tuple(found[[LENGTH, GROUP, NEAR]].tolist()) == plan
 
@@ -276,7 +276,7 @@ def test_give_blocks_gives_the_same_blocks_as_allocate() -> None:
     spaces = [FreeSpace(10, 40), FreeSpace(10, 40)]
     for page, near in ((0, 20), (3, NOWHERE)):
         allocate(by_table.pages, spaces[0].with_room(1), 0, page, near, 1_000)
-        plan = np.array([0, 0, near, 1_000, 1])
+        plan = np.array([0, 0, near, 1_000, 1, -7])
         give_blocks(*by_array.pages, spaces[1].arrays_with_room(1), page, plan)
     assert by_table.extents() == by_array.extents() == [(0, 1_020, 2), (3, 1_010, 3)]
     assert spaces[0].extents() == spaces[1].extents()

@@ -158,7 +158,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
             "nodes": assumed(2, "two sockets; the report does not name them", 1, 8),
             "writer_scale": assumed(1.0, _AS_THE_DESK, 0.6, 1.8),
             "flusher_scale": assumed(1.0, _AS_THE_DESK, 0.6, 1.8),
-            "transaction_scale": calibrated(0.266, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u")),
+            "transaction_scale": calibrated(0.293, _CALIBRATE_W25, ("W25-A-pm-u", "W25-B-pm-u")),
             "paths": {
                 **LOOP_MACHINE.processors.paths.inputs(),
                 "write": DESK_MACHINE.processors.paths.inputs()["write"],

@@ -133,10 +133,13 @@ class MapCosts:
         factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
-    def varied_map_ns(self, extents: int) -> tuple[int, int]:
-        """Return the times of an allocation in a file of *extents* extents: its own, and the group's part."""
+    def varied_map_ns(self, extents: int, more_ns: int = 0) -> tuple[int, int]:
+        """Return the times of an allocation in a file of *extents* extents: its own, and the group's part.
+
+        Its own part has *more_ns* before it is varied.
+        """
         factor = self.factors.next()
-        return int(self.map_ns(extents) * factor), int(self.group_ns * factor)
+        return int((self.map_ns(extents) + more_ns) * factor), int(self.group_ns * factor)
 
     def map_locked_ns(self, map_ns: int) -> int:
         """Return the part of an allocation of *map_ns* that passes under the inode's lock."""

@@ -31,6 +31,8 @@ from wbsim.models.arrays.sorted_table import (
 
 SIZE_SHIFT: Final = 30  # a group has 2^28 blocks at most
 BLOCK_MASK: Final = (1 << SIZE_SHIFT) - 1
+LAST_BLOCK: Final = 350
+"""The free extents in the last block of the tree by size: 505 fit into 4 KiB, and blocks are 69 % full."""
 _FAR: Final = 1 << 62
 
 
@@ -86,6 +88,22 @@ def space_of(spaces: Spaces, group: int) -> Space:
         table_of(spaces.by_block, group), table_of(spaces.by_size, group),
         spaces.blocks[group : group + 1], spaces.longest[group : group + 1],
     )  # fmt: skip
+
+
+@compiled
+def needs_search(spaces: Spaces, group: int, length: int) -> bool:
+    """Return whether an allocation of *length* blocks must search both trees for a near extent.
+
+    It need not if the last block of the tree by size holds all free extents of at least this length
+    (xfs_btree_islastblock in xfs_alloc_ag_vextent_near).
+    """
+    table = table_of(spaces.by_size, group)
+    position, index = find(table, length << SIZE_SHIFT)
+    large = -index
+    while position < table.used[0] and large <= LAST_BLOCK:
+        large += table.rows.counts[table.order[position]]
+        position += 1
+    return large > LAST_BLOCK
 
 
 @compiled

@@ -15,6 +15,7 @@ from wbsim.models.arrays.compiled import compiled
 from wbsim.models.filesystems.xfs.free_extents import (
     Arrays,
     Spaces,
+    needs_search,
     spaces_of,
     take_aligned,
     take_exactly,
@@ -165,8 +166,8 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
 
 
 # The indices of a plan.  `plan_extent` sets the first three.  FIRST is the first block of the locked group,
-# counted from the file's base.  STRIPE is the stripe unit (pages).
-LENGTH, GROUP, NEAR, FIRST, STRIPE = range(5)
+# counted from the file's base.  STRIPE is the stripe unit (pages).  `give_blocks` sets SEARCHED.
+LENGTH, GROUP, NEAR, FIRST, STRIPE, SEARCHED = range(6)
 
 
 @compiled
@@ -193,8 +194,10 @@ def plan_extent(
 @compiled
 def allocate(
     pages: Pages, spaces: Spaces, group: int, page: int, near: int, first_block: int, stripe: int = 1
-) -> None:
+) -> bool:
     """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on.
+
+    Return whether the allocation searches both trees of free extents (`needs_search`).
 
     The blocks lie near *near* or, if that is `NOWHERE`, in the smallest free extent that has room.  If too
     few blocks lie together, the extent gets a part of its blocks.
@@ -205,6 +208,7 @@ def allocate(
     """
     start, length = delayed_extent(pages, page)
     length = min(length, MAX_EXTENT_PAGES)
+    searches = near != NOWHERE and needs_search(spaces, group, length)
     striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
     if near == NOWHERE:
         block, got = take_smallest(spaces, group, length)
@@ -214,6 +218,7 @@ def allocate(
         block, got = take_aligned(spaces, group, near, length, stripe if striped else 1)
     assert got > 0
     map_blocks(pages, start, first_block + block, got)
+    return searches
 
 
 @compiled
@@ -221,7 +226,10 @@ def give_blocks(
     states: NDArray[np.uint8], blocks: NDArray[Any], size: NDArray[np.int64], free: Arrays, page: int,
     plan: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Give the delayed extent at *page* blocks out of *free*, as *plan* says; see `allocate`."""
-    allocate(
+    """Give the delayed extent at *page* blocks out of *free*, as *plan* says; see `allocate`.
+
+    ``SEARCHED`` is 1 if the allocation searched both trees of free extents, otherwise 0.
+    """
+    plan[SEARCHED] = allocate(
         Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST], plan[STRIPE]
     )

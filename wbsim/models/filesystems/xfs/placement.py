@@ -24,6 +24,7 @@ from wbsim.models.filesystems.xfs.layout import (
     MAX_EXTENT_PAGES,
     NEAR,
     NOWHERE,
+    SEARCHED,
     STRIPE,
     give_blocks,
     plan_extent,
@@ -52,8 +53,10 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         costs: MapCosts,
         metadata: XfsMetadata,
         reserve_ns: int = 0,
+        search_ns: int = 0,
     ) -> None:
         self._reserve_ns = reserve_ns
+        self._search_ns = search_ns
         self.files: list[PagedFile] = []
         self.groups = groups
         self.group_label = "AG"
@@ -66,7 +69,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
         self._prealloc = prealloc(rules, allocsize, self._stripe)
         self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
-        of_plan: Any = np.zeros(5, np.int64)
+        of_plan: Any = np.zeros(6, np.int64)
         self._plan_array: NDArray[np.int64] = of_plan
         self._plan = memoryview(of_plan)  # an element of an array is slow to read
         self._plan[STRIPE] = self._stripe
@@ -150,11 +153,11 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
                 group = yield from lock_group(self.groups, thread, wanted, length)
                 if group is not wanted:
                     near = NOWHERE
+            self._give_blocks(file, group, page, near)
             costs = self._costs
-            map_ns, rmap_ns = costs.varied_map_ns(file.allocations)
+            map_ns, rmap_ns = costs.varied_map_ns(file.allocations, self._search_ns if plan[SEARCHED] else 0)
             map_ns = max(0, map_ns - self._reserve_ns)
             map_ns += costs.lines_ns(file, task, map_ns + rmap_ns) + costs.moved_map_ns(file, task)
-            self._give_blocks(file, group, page, near)
             yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns)
             file.allocations += 1
         if waker_ns := ilock.up_write():

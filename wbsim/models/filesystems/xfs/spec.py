@@ -227,13 +227,18 @@ class XfsFlusherCosts(FlusherCosts):
     * ``rmap_ioend_ns``: the time that a conversion takes more with reverse mapping.
     * ``reserve_ns``: the part of ``map_ns`` and of ``ioend_ns`` before the ILOCK is taken, in which the
       transaction gets its log space; without it, 0.
+    * ``search_ns``: the time that an allocation takes more if it searches both trees of free extents
+      (xfs_alloc_ag_vextent_locality); without it, 0.
     """
 
-    TRANSACTIONS: ClassVar = FlusherCosts.TRANSACTIONS | {"rmap_ns", "rmap_ioend_ns", "reserve_ns", "log"}
+    TRANSACTIONS: ClassVar = FlusherCosts.TRANSACTIONS | {
+        "rmap_ns", "rmap_ioend_ns", "reserve_ns", "search_ns", "log",
+    }  # fmt: skip
 
     rmap_ns: Ns
     rmap_ioend_ns: Ns
     reserve_ns: Ns | None = None
+    search_ns: Ns | None = None
     log: LogCosts
 
     @model_validator(mode="after")

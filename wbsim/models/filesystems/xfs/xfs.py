@@ -72,6 +72,7 @@ def xfs(
     placement = XfsPlacement(
         spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata,
         reserve_ns=flusher_costs.reserve_ns or 0,
+        search_ns=flusher_costs.search_ns or 0,
     )  # fmt: skip
     of_era = WritepagesRules(
         rules.wraps, rules.spans_calls, rules.sync_data, calls_x4=rules.nr_to_write_counts == "calls_x4"
