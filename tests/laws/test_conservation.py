@@ -201,7 +201,7 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", add(lambda m: queue(m).stat, "in_flight", 1_000), "must have a place in the pool"),
     (PAGED, "loop-xfs", add(lambda m: queue(m)._sync, "count", -1), "freed twice|place in the pool"),
     (PAGED, "loop-xfs", lost_processor, "each seat must have one owner"),
-    (PAGED, "loop-xfs", waits_beside_an_idle_one, "waits while a processor is idle"),
+    (PAGED, "loop-xfs", waits_beside_an_idle_one, "waits in the queue of an idle processor"),
     (PAGED, "loop-xfs", waits_nowhere, "tasks wait, the queues have"),
     (PAGED, "loop-xfs", writes_uncounted, "writeback throttling must count"),
     (PAGED, "loop-xfs", writes_too_many, "admit at most its limit"),

@@ -14,6 +14,7 @@ from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.scheduler.cpu import Processors, cond_resched, sleep
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.sim.engine import PARK, Environment, Steps, Task
+from wbsim.sim.invariants import LawBroken
 from wbsim.sim.sync import Mutex, RwSemaphore, RwSemaphoreRules, Semaphore, WakeUps
 from wbsim.sim.units import MS, US, S
 
@@ -209,6 +210,27 @@ def test_task_that_another_task_wakes_gets_an_idle_processor(others: int) -> Non
         start(of, env, "second worker", code(10, 1), at=105, bound=0)
     env.run()
     assert got == [(110, 1)]
+
+
+def test_waiting_task_for_which_no_processor_asks_breaks_a_law() -> None:
+    """The code runs on processor 0; a task in its queue is not known to the balance."""
+    env = Environment()
+    of = two(env, ASKS)
+    start(of, env, "code", code(600, 1))
+
+    def forget() -> None:
+        of._queues[0].keep(env.task("forgotten"), 0)
+        of._waiting += 1
+        of._loose += 1
+        with pytest.raises(LawBroken, match="an idle processor never asks for it"):
+            of.check()
+        of._queues[0].pop()
+        of._waiting -= 1
+        of._loose -= 1
+
+    env.call_at(300, 9, forget)
+    env.run()
+    of.check()
 
 
 class Waked(Processors):
