@@ -152,19 +152,28 @@ def test_failed_tries_count_for_each_processor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stacks", "bound", "cpu"),
-    [(True, 0, 0), (False, 0, 1), (True, 1, 0)],
-    ids=["same processor", "before 5.6", "other processor"],
+    ("stacks", "bound", "others", "got"),
+    [
+        (True, 0, 0, (310, 0)),
+        (False, 0, 0, (110, 1)),
+        (True, 1, 0, (110, 0)),
+        (True, -1, 0, (110, 1)),
+        (True, 0, 1, (110, 1)),
+    ],
+    ids=["same processor", "before 5.6", "other processor", "not bound", "another one waits"],
 )
-def test_task_that_a_bound_worker_wakes_stays_behind_it(stacks: bool, bound: int, cpu: int) -> None:
+def test_task_that_a_bound_worker_wakes_stays_behind_it(
+    stacks: bool, bound: int, others: int, got: tuple[int, int]
+) -> None:
     """A task sleeps on processor 0 for a lock; the worker that has the lock runs where *bound* says.
 
-    From 5.6 on the task waits for the worker on processor 0, although processor 1 is idle.
+    From 5.6 on the task waits for the worker on processor 0, although processor 1 is idle.  It does not if
+    the worker is not bound, or if *others* wait for processor 0, too.
     """
     env = Environment()
     of = two(env, replace(ASKS, stacks=stacks))
     lock = RwSemaphore(env, "lock", RwSemaphoreRules(True, False, 0, 0), WakeUps(0), 0)
-    got: list[tuple[int, int]] = []
+    ran: list[tuple[int, int]] = []
 
     def worker(task: Task) -> Steps:
         assert lock.try_write(task)
@@ -175,41 +184,15 @@ def test_task_that_a_bound_worker_wakes_stays_behind_it(stacks: bool, bound: int
     def sleeper(task: Task) -> Steps:
         assert not lock.try_write(task)
         yield from lock.down_write(task)
-        got.append((env.now, task.cpu))
+        ran.append((env.now, task.cpu))
         yield lock.up_write() + 1
 
-    start(of, env, "worker", worker, bound=bound)
-    start(of, env, "sleeper", sleeper, at=50, cpu=0)
-    env.run()
-    assert got == [(310 if stacks and not bound else 110, cpu)]
-
-
-@pytest.mark.parametrize("others", [0, 1])
-def test_task_that_another_task_wakes_gets_an_idle_processor(others: int) -> None:
-    """The waker is not bound, or a second worker waits for its processor, so the task moves."""
-    env = Environment()
-    of = two(env, replace(ASKS, stacks=True))
-    lock = RwSemaphore(env, "lock", RwSemaphoreRules(True, False, 0, 0), WakeUps(0), 0)
-    got: list[tuple[int, int]] = []
-
-    def waker(task: Task) -> Steps:
-        assert lock.try_write(task)
-        yield from sleep(task, 100, "a pause")
-        yield 10
-        yield lock.up_write() + 200
-
-    def sleeper(task: Task) -> Steps:
-        assert not lock.try_write(task)
-        yield from lock.down_write(task)
-        got.append((env.now, task.cpu))
-        yield lock.up_write() + 1
-
-    start(of, env, "waker", waker, bound=0 if others else -1, cpu=0)
+    start(of, env, "worker", worker, bound=bound, cpu=max(bound, 0))
     start(of, env, "sleeper", sleeper, at=50, cpu=0)
     for _ in range(others):
         start(of, env, "second worker", code(10, 1), at=105, bound=0)
     env.run()
-    assert got == [(110, 1)]
+    assert ran == [got]
 
 
 def test_waiting_task_for_which_no_processor_asks_breaks_a_law() -> None:
