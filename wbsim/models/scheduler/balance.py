@@ -4,14 +4,14 @@ Stands for load_balance, sched_balance_newidle and nohz_idle_balance (kernel/sch
 all processors:
 
 * A processor that becomes idle takes a waiting task at once, unless the task is hot: it ran a moment ago.
-* At each tick, while tasks wait, the idle processors try again.  From the third try on they take hot tasks,
-  too.
+* While tasks wait, the idle processors try again every ``ask_ns``.  The third try takes a hot task, too.
 * If the only waiting tasks are bound, the fourth try takes the task that runs (active_load_balance_cpu_stop).
 * While no processor is idle, a task moves from the longest queue to the shortest one from time to time.
 
-So a flusher shares a processor with the bound worker that it wakes for about 16 ms (docs/measurements.md V).
+So a flusher shares a processor with the bound worker that it wakes for many ticks (docs/measurements.md V).
 
-Left out: the topology of caches, and the longer intervals of larger domains.
+Left out: the topology of caches, the longer intervals of larger domains, tasks that sleep and still count
+(DELAY_DEQUEUE).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from wbsim.sim.engine import Environment, Task
 from wbsim.sim.entry import FAR_NS
 
 HOT_TRIES: Final = 1
-"""The tries of an idle processor that leave a hot task where it is (sd->cache_nice_tries of one cache)."""
+"""The failed tries up to which a hot task stays where it is (sd->cache_nice_tries)."""
 PUSH_TRIES: Final = HOT_TRIES + 2
-"""The tries behind which an idle processor takes a task that runs (need_active_balance)."""
+"""The failed tries from which on an idle processor takes a task that runs (need_active_balance)."""
 
 
 class LoadBalance:
