@@ -13,11 +13,11 @@ from wbsim.models.workloads.program import Pace
 pytestmark = pytest.mark.source
 
 
-def counted(total: int, room: int | None = None) -> tuple[int, Pace]:
+def counted(total: int, room: int | None = None, full_ns: int = 10) -> tuple[int, Pace]:
     """Return the number of files that were done of *total*, and the pace.
 
     A file takes 10 ns, 3 of them in the kernel, and adds an inode.  When the pace is steady, memory has room
-    for *room* more inodes; without *room* memory is full.
+    for *room* more inodes; without *room* memory is full.  Then every other window takes *full_ns* a file.
     """
     env: Any = SimpleNamespace(now=0)
     inodes: Any = SimpleNamespace(cached=0, reclaiming=room is None, room_left=room or 0)
@@ -30,7 +30,7 @@ def counted(total: int, room: int | None = None) -> tuple[int, Pace]:
     pace = Pace(env, total, lambda: 3 * env.now // 10, [inodes])
     done = 0
     while not pace.over:
-        env.now += 10
+        env.now += full_ns if inodes.reclaiming and done // 8_192 % 2 else 10
         inodes.cached += not inodes.reclaiming
         done += 1
         pace.count()
@@ -56,3 +56,14 @@ def test_full_memory_ends_the_first_reckoned_part() -> None:
     assert done == 2 * windows
     assert pace.reckoned.files == windows
     assert pace.reckoned.ns == 10 * windows
+
+
+def test_program_ends_with_its_last_file_if_no_pace_is_steady() -> None:
+    """Memory is full after the reckoned files, and from then on the pace changes with every window.
+
+    Each file is either done or reckoned.
+    """
+    windows = 17 * 8_192
+    done, pace = counted(3 * windows, room=10_000, full_ns=20)
+    assert pace.reckoned.files == 10_000
+    assert done == 3 * windows - 10_000

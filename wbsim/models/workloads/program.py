@@ -82,10 +82,11 @@ class Pace:
         self.reckoned = Reckoned()
 
     def count(self) -> bool:
-        """Count a file that is done; return whether the program must end."""
+        """Count a file that is done; return whether the program must end, because no file is left."""
         self._left -= 1
         self._in_window += 1
-        if self._in_window == self._length:
+        self.over = self.over or not self._left
+        if self._in_window == self._length and not self.over:
             self._in_window = 0
             self._windows.append((self._env.now, self._system_ns(), self._cached()))
             if len(self._windows) > FEWEST and self._is_steady():
