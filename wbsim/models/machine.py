@@ -211,6 +211,7 @@ class _Builder:
             self._cpu.count,
             self._kernel.sched.rules(self._cpu.count),
             streams.uniforms("interrupts").next,
+            self._cpu.node_cpus,
         )
         self._supply = Supply(
             self._env, self._cpu.count, lock_times(self._cpu, self._kernel), streams, self._cpu.cv,

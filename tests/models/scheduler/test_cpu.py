@@ -895,3 +895,44 @@ def test_work_takes_the_time_that_a_task_owes(scheduled: bool) -> None:
         env.start(task, body(task))
     env.run()
     assert ends == [130, 230]
+
+
+def test_new_tasks_spread_over_the_nodes() -> None:
+    """Five processors on nodes of two: each new task begins where the most processors are idle."""
+    env = Environment()
+    of = Processors(env, 5, ENDLESS, lambda: 0.0, 2)
+
+    def body(_: Task) -> Steps:
+        yield 100
+
+    tasks = [start(env, of, body, at) for at in range(5)]
+    env.run()
+    assert [task.cpu for task in tasks] == [0, 2, 1, 3, 4]
+
+
+@pytest.mark.parametrize(("last_is_busy", "got"), [(False, 3), (True, 0)])
+def test_woken_task_stays_on_its_node_if_it_can(last_is_busy: bool, got: int) -> None:
+    """A task of processor 2 wakes, and another task runs there; processor 3 is idle or runs a bound task."""
+    env = Environment()
+    of = Processors(env, 4, ENDLESS, lambda: 0.0, 2)
+
+    def sleeper(task: Task) -> Steps:
+        yield 10
+        yield from sleep(task, 40, "a pause")
+        yield 10
+
+    def body(ns: int) -> Callable[[Task], Steps]:
+        def runs(_: Task) -> Steps:
+            yield ns
+
+        return runs
+
+    start(env, of, body(30))
+    woken = start(env, of, sleeper, 1)
+    other = start(env, of, body(100), 15)
+    if last_is_busy:
+        bound = of.adopt(env.task("bound"))
+        bound.bound = 3
+        env.start(bound, body(100)(bound), 20)
+    env.run()
+    assert (other.cpu, woken.cpu) == (2, got)

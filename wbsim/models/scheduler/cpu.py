@@ -6,14 +6,16 @@ not preempted (preempt=none): it gives way only where it calls `cond_resched`.  
 preempted anywhere (`work`).
 
 Each processor has a separate queue.  A task that wakes gets the processor that it had last if that is idle,
-otherwise any idle processor.  If no processor is idle, the task waits for the processor that it had last.
-`balance` moves tasks to other processors.  As long as processors are free, they cost no event.
+otherwise an idle processor of its NUMA node, otherwise any idle processor.  If no processor is idle, the task
+waits for the processor that it had last.  A new task begins on the node with the most idle processors
+(sched_balance_find_dst_group), so tasks spread over the nodes.  `balance` moves tasks to other processors.
+As long as processors are free, they cost no event.
 
 A process that sleeps keeps its seat, and with the seat the interrupts, until another task needs a processor.
 Kernel threads have no seat.  A bound task waits for its processor, even if another processor is idle.
 
-Left out: groups, affinity to several processors, the topology of caches, and wake-ups on the processor of the
-waking task.
+Left out: groups, affinity to several processors, caches that a part of a node shares, and wake-ups on the
+processor of the waking task.
 """
 
 from __future__ import annotations
@@ -45,15 +47,18 @@ ANY_CPU: Final = -1
 class Processors(Scheduler):
     """The *count* identical processors of a machine under *rules*; ``idle`` of them run no task.
 
-    *uniform* returns random numbers in [0, 1).
+    *uniform* returns random numbers in [0, 1).  Each NUMA node has *node_cpus* processors; the last node may
+    have fewer.
     """
 
     def __init__(
-        self, env: Environment, count: int, rules: SchedulerRules, uniform: Callable[[], float]
-    ) -> None:
+        self, env: Environment, count: int, rules: SchedulerRules, uniform: Callable[[], float],
+        node_cpus: int = 1 << 30,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._env = env
         self._count = count
+        self._node_cpus = node_cpus
         self._rules = rules
         self._keeps_lag = rules.keeps_lag
         self._uniform = uniform
@@ -108,7 +113,7 @@ class Processors(Scheduler):
         if self.idle and task.bound < 0 and (cpu < 0 or self._runs[cpu] is not None):
             stays = by is not None and by.bound == cpu and self._rules.stacks and self._runs[cpu] is by
             if not stays or len(self._queues[cpu]):
-                cpu = self._runs.index(None)
+                cpu = self._idle_near(cpu)
         if self.idle and self._runs[cpu] is None:
             task.virtual_ns = self._queues[cpu].floor_ns
             self._put(task, cpu)
@@ -235,6 +240,19 @@ class Processors(Scheduler):
             self.used_ns + self.idle_ns == there_is,
             f"processors: {self.used_ns} ns used and {self.idle_ns} ns idle must be {there_is} ns",
         )
+
+    def _idle_near(self, cpu: int) -> int:
+        """Return the idle processor for a task that had *cpu* last; for a new task, *cpu* is `ANY_CPU`."""
+        runs, of_node = self._runs, self._node_cpus
+        if of_node >= self._count:
+            return runs.index(None)
+        starts = range(0, self._count, of_node)
+        start = cpu - cpu % of_node
+        if cpu < 0:
+            start = max(starts, key=lambda first: runs[first : first + of_node].count(None))
+        if None not in runs[start : start + of_node]:
+            start = 0
+        return runs.index(None, start)
 
     def _put(self, task: Task, cpu: int) -> None:
         """Give the idle processor *cpu* to *task*."""
