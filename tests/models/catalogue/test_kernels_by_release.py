@@ -133,6 +133,8 @@ CHANGES: Final = tuple(
         ("filesystems.xfs.wraps", "4.14.177", True, False),
         ("filesystems.xfs.wraps", "4.19.118", True, False),
         ("filesystems.xfs.wraps", "4.20", True, False),
+        ("filesystems.xfs.pagevec", "4.16", 14, 15),
+        ("filesystems.xfs.pagevec", "6.9", 15, 31),
         ("filesystems.xfs.unwritten", "5.8", False, True),
         ("filesystems.xfs.cil", "6.0", "spinlock", "per_cpu"),
         ("filesystems.xfs.large_folios", "6.6", False, True),

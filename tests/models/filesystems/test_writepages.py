@@ -35,7 +35,7 @@ class Walked:
     def __init__(
         self, states: str, blocks: dict[int, int] | None = None, size: int | None = None, *,
         wraps: bool = False, calls_x4: bool = False, spans_calls: bool = True, unwritten: bool = True,
-        most: int = 1 << 30, bio_pages: int = BIO_PAGES, segment: int = 1,
+        most: int = 1 << 30, bio_pages: int = BIO_PAGES, segment: int = 1, pagevec: int = 0,
     ) -> None:  # fmt: skip
         self.env = Environment()
         self.file: Any = lettered(states, blocks, size)
@@ -61,7 +61,7 @@ class Walked:
         self.ioends = IoEnds(self.inode, self.works.append, lambda *_: iter(())) if unwritten else None  # type: ignore[arg-type,return-value]
         costs: Any = SimpleNamespace(page_ns=lambda folio: PAGE_NS)
         paged.ioends = self.ioends
-        rules = WritepagesRules(wraps, spans_calls, sync_data=True, calls_x4=calls_x4)
+        rules = WritepagesRules(wraps, spans_calls, sync_data=True, calls_x4=calls_x4, pagevec=pagevec)
         self.walk = Writepages(sb=sb, mapper=self, costs=costs, rules=rules)  # type: ignore[arg-type]
 
     def map_extent(self, thread: Any, inode: Any, file: Any, page: int, at_most: int) -> Steps:
@@ -338,13 +338,14 @@ def test_end_of_a_file_is_zeroed_in_several_transactions() -> None:
 @given(
     states=st.text(st.sampled_from("dDm.r"), min_size=1, max_size=60), most=st.integers(1, 20),
     spans_calls=st.booleans(), unwritten=st.booleans(), budgets=st.lists(st.integers(1, 40), min_size=1),
+    pagevec=st.integers(0, 5),
 )  # fmt: skip
 def test_every_dirty_page_is_in_one_bio(
-    states: str, most: int, spans_calls: bool, unwritten: bool, budgets: list[int]
+    states: str, most: int, spans_calls: bool, unwritten: bool, budgets: list[int], pagevec: int
 ) -> None:
     """Walks of any budget write each dirty page once, and no bio exceeds its largest size."""
     blocks = {page: 1_000 + page * (1 + page % 3 // 2) for page, of in enumerate(states) if of in "Dm"}
-    of = Walked(states, blocks, most=most, spans_calls=spans_calls, unwritten=unwritten)
+    of = Walked(states, blocks, most=most, spans_calls=spans_calls, unwritten=unwritten, pagevec=pagevec)
     turn = 0
     while of.inode.dirty_pages:
         of.write(budgets[turn % len(budgets)], start=of.paged.writeback_index)
@@ -359,3 +360,53 @@ def test_every_dirty_page_is_in_one_bio(
         if state in "dD"
     )
     assert max((pages for _, pages in of.places()), default=0) <= BIO_PAGES
+
+
+@pytest.mark.parametrize(
+    ("pagevec", "late", "pages", "left"),
+    [
+        (0, 2, [0, 2, 4, 6, 8], "m.m.m.m.m"),
+        (3, 2, [0, 4, 6, 8], "m.D.m.m.m"),
+        (2, 2, [0, 4, 6, 8], "m.D.m.m.m"),
+        (3, 1, [0, 4, 6, 8], "mD..m.m.m"),
+        (3, 5, [0, 4, 6, 8], "m...mDm.m"),
+        (3, 7, [0, 4, 6], "m...m.mmm"),
+        (2, 5, [0, 4, 8], "m...mmm.m"),
+    ],
+    ids=["no pagevec", "between", "between, two at a time", "next to a page", "behind a page", "behind all",
+         "behind all of two"],
+)  # fmt: skip
+def test_page_that_becomes_dirty_between_pages_that_were_found_waits(
+    pagevec: int, late: int, pages: list[int], left: str
+) -> None:
+    """Pages 0, 4, 6 and 8 are dirty, and page *late* becomes dirty while the walk is at page 0.
+
+    With a pagevec of three, the walk has found pages 0, 4 and 6 by then.  Pages that lie together are in one
+    bio.
+    """
+    of = Walked("D...D.D.D", {i: 10 + i for i in range(9)}, pagevec=pagevec)
+
+    def dirties() -> None:
+        of.file.pages.states[late] = DIRTY
+        of.file.pages.blocks[late] = 10 + late
+        of.inode.dirty_pages += 1
+
+    of.env.call_at(1, 9, dirties)
+    of.write()
+    assert [first - 10 for first, _ in of.places()] == pages
+    assert letters(of.file) == left
+
+
+def test_run_of_pages_goes_on_behind_a_pagevec() -> None:
+    """Nine dirty pages lie together: a bio of four pages needs no second look, with three pages at a time."""
+    of = Walked("D" * 9, {i: 10 + i for i in range(9)}, pagevec=3)
+    of.write()
+    assert of.places() == [(10, 4), (14, 4), (18, 1)]
+
+
+def test_walk_with_a_pagevec_wraps_and_writes_each_page_once() -> None:
+    """A walk from page 4 on finds pages 6 and 8, then pages 0 and 2, and ends before page 4."""
+    of = Walked("D.D.D.D.D", {i: 10 + i for i in range(9)}, pagevec=2, wraps=True)
+    of.write(start=5)
+    assert [first - 10 for first, _ in of.places()] == [6, 8, 0, 2, 4]
+    assert of.inode.dirty_pages == 0

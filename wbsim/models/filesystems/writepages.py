@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
+import numpy as np
 from mypy_extensions import mypyc_attr
 
 from wbsim.models.bio import Bio
@@ -16,7 +17,15 @@ from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.interfaces import Thread, WritebackControl
-from wbsim.models.page_cache.pages import MAPPED, dirty_page_from, is_delayed, run_from, take_run
+from wbsim.models.page_cache.pages import (
+    DIRTY_BIT,
+    MAPPED,
+    dirty_page_from,
+    dirty_pages_from,
+    is_delayed,
+    run_from,
+    take_run,
+)
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.vfs.superblock import Flight, MountedSuperblock
 from wbsim.sim.engine import Steps
@@ -55,6 +64,7 @@ class WritepagesRules:
       call leave together at its end.
     * ``page_bios``: a bio has one page.
     * ``sync_data``: the bios of data integrity carry REQ_SYNC (wbc_to_write_flags).
+    * ``pagevec``: the dirty pages that a walk looks up at a time; 0: it looks for each page anew.
     """
 
     wraps: bool
@@ -63,6 +73,7 @@ class WritepagesRules:
     call_pages: int = 0
     calls_x4: bool = False
     page_bios: bool = False
+    pagevec: int = 0
 
 
 class _Position:
@@ -70,17 +81,26 @@ class _Position:
 
     ``left`` is the rest in pages.  With ``counts_calls``, ``calls`` is the rest in calls of writepage, and
     ``left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``until``.
+
+    Dirty pages are looked up *pagevec* at a time.  So a page that becomes dirty between two of them waits for
+    the next walk, and its delayed extent lies in front of the next page's (docs/measurements.md W).
     """
 
-    __slots__ = ("_start", "_until", "calls", "counts_calls", "left", "page", "pages", "wraps")
+    __slots__ = (
+        "_found", "_next", "_pagevec", "_start", "_until", "calls", "counts_calls", "left", "page", "pages",
+        "wraps",
+    )  # fmt: skip
 
-    def __init__(self, page: int, budget: int, wraps: bool, counts_calls: bool) -> None:
+    def __init__(self, page: int, budget: int, wraps: bool, counts_calls: bool, pagevec: int) -> None:
         self.page = self._start = page
         self.pages = 0
         self.left = self.calls = budget
         self.wraps = wraps
         self.counts_calls = counts_calls
         self._until = _NO_PAGE
+        self._pagevec = pagevec
+        self._found: list[int] = []  # the pages that were looked up last
+        self._next = 0  # the place in it of the page that the walk has reached
 
     @property
     def budget(self) -> int:
@@ -92,17 +112,42 @@ class _Position:
 
         At the end, the next walk begins here if walks wrap, else at page 0.
         """
-        pages = file.pages
-        page = int(dirty_page_from(pages.states, pages.size, self.page))
+        page = self._look_up(file)
         if self.wraps and page < 0 and self._until == _NO_PAGE and self._start > 0:
             self._until, self.page = self._start, 0
-            page = int(dirty_page_from(pages.states, pages.size, 0))
+            page = self._look_up(file)
         if page < 0 or (self._until != _NO_PAGE and page >= self._until):
             if not self.wraps:
                 self.page = 0
             return _NO_PAGE
         self.page = page
         return page
+
+    def _look_up(self, file: PagedFile) -> int:
+        """Return the next dirty page that was found before; after the last of them, find the next ones."""
+        pages = file.pages
+        if not self._pagevec:
+            return int(dirty_page_from(pages.states, pages.size, self.page))
+        while self._next < len(self._found):
+            page = self._found[self._next]
+            if page >= self.page and pages.states[page] & DIRTY_BIT:
+                return page
+            self._next += 1
+        found = np.empty(self._pagevec, np.int64)
+        number = dirty_pages_from(pages.states, pages.size, self.page, found)
+        self._found, self._next = found[:number].tolist(), 0
+        return self._found[0] if number else _NO_PAGE
+
+    def together(self, at_most: int) -> int:
+        """Return how many pages lie together from the next page on; *at_most* if none is behind them.
+
+        Pages that became dirty since the walk looked are left out.
+        """
+        found, first = self._found, self._next
+        last = first + 1
+        while last < len(found) and found[last] == found[last - 1] + 1:
+            last += 1
+        return at_most if last >= len(found) else min(at_most, last - first)
 
     def room(self, at_most: int) -> int:
         """Return the most pages that the next call may write; *at_most* is the limit of the call itself."""
@@ -233,7 +278,7 @@ class Writepages:
         base = file.base + self.sb.first_block
         sync = wbc.sync_all and self._rules.sync_data
         build = _Build(inode, self._queue, base, file.ioends, self._rules.page_bios, sync)
-        at = self._begin(file, wbc)
+        at = self._begin(inode, file, wbc)
         while at.budget > 0 and (page := at.next_page(file)) != _NO_PAGE:
             if not file.pages.states[page] & MAPPED:
                 yield mapper.map_extent(thread, inode, file, page, at.left)
@@ -248,7 +293,7 @@ class Writepages:
                 leaves = build.pages > 0 and not (follows and build.room)
                 if leaves and (rest := thread.submit_bio(build.take(ends=not follows))) is not None:
                     yield from rest
-                run = self._start_writeback(inode, file, page, at.room(build.room), build)
+                run = self._start_writeback(inode, file, page, at.room(at.together(build.room)), build)
                 thread.spent.pages += run * page_ns
                 yield run * page_ns
                 at.wrote(run)
@@ -298,11 +343,15 @@ class Writepages:
         build.add(file.flight_in(self.sb.flight), page, int(pages.blocks[page]), run)
         return run
 
-    def _begin(self, file: PagedFile, wbc: WritebackControl) -> _Position:
-        """Return where a walk begins: where the last one ended or, for data integrity, at page 0."""
+    def _begin(self, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> _Position:
+        """Return where a walk begins: where the last one ended or, for data integrity, at page 0.
+
+        A pagevec of large folios has so many pages that a walk looks for each page anew.
+        """
         page, counts_calls = 0 if wbc.sync_all else file.writeback_index, self._rules.calls_x4
         budget = self._mapper.budget(file, page, wbc)
-        return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all)
+        pagevec = self._rules.pagevec if inode.folio_pages == 1 else 0
+        return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all, pagevec)
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
         """See `Filesystem.zero_end`: the delayed extent behind the end of the file gets its blocks."""

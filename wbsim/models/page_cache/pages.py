@@ -179,6 +179,21 @@ def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: in
 
 
 @compiled
+def dirty_pages_from(
+    states: NDArray[np.uint8], size: NDArray[np.int64], page: int, found: NDArray[np.int64]
+) -> int:
+    """Set *found* to the first dirty pages from *page* on, as many as it holds; return their number."""
+    number = 0
+    for i in range(page, size[0]):
+        if states[i] & DIRTY_BIT:
+            found[number] = i
+            number += 1
+            if number == len(found):
+                break
+    return number
+
+
+@compiled
 def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
     """Return how many dirty pages from *page* on are contiguous on disk, at most *at_most*."""
     run = 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
 from wbsim.models.release import has, release_of
@@ -87,7 +87,14 @@ def xfs_rules(kernel: str) -> dict[str, Given]:
     spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; from 4.6 on [R]")
     tries = specified(release >= (6, 0, 0), "fs/xfs/xfs_file.c: FMODE_BUF_WASYNC; from 6.0 on [V 5.19, 6.0]")
     sync_data = specified(release >= (2, 6, 34), "fs/xfs/xfs_aops.c: from 2.6.34 on, commit 06342cf8 [R]")
-    return {**rules, "spans_calls": spans_calls, "sync_data": sync_data, "tries_writes": tries}
+    pagevec = specified(
+        31 if release >= (6, 9, 0) else 15 if release >= (4, 16, 0) else 14,
+        "include/linux/pagevec.h: PAGEVEC_SIZE [V 6.1, 6.12], changed in 4.16 and 6.9 [R]; mechanisms.md 2.4",
+    )
+    return {
+        **rules, "spans_calls": spans_calls, "sync_data": sync_data, "tries_writes": tries,
+        "pagevec": pagevec,
+    }  # fmt: skip
 
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
@@ -117,6 +124,8 @@ class XfsRules(Spec):
     * ``sync_data``: the data that fsync(2) or sync(2) writes carries REQ_SYNC (2.6.34 and later).
     * ``tries_writes``: a write of io_uring that would wait fails, so that a worker gets it (6.0 and later);
       otherwise a worker gets every write.
+    * ``pagevec``: the dirty pages that a page walk looks up at a time (14, from 4.16 on 15, from 6.9 on 31).
+      A page that becomes dirty between two of them is left to the next walk.
     * ``cil``: a commit adds its items to the CIL under the filesystem's xc_cil_lock (to 5.19), or to a list
       of its processor (6.0 and later).
     """
@@ -131,6 +140,7 @@ class XfsRules(Spec):
     spans_calls: Flag
     sync_data: Flag
     tries_writes: Flag
+    pagevec: Annotated[Count, Field(le=255)]
     cil: Literal["spinlock", "per_cpu"]
 
 

@@ -75,7 +75,11 @@ def xfs(
         search_ns=flusher_costs.search_ns or 0,
     )  # fmt: skip
     of_era = WritepagesRules(
-        rules.wraps, rules.spans_calls, rules.sync_data, calls_x4=rules.nr_to_write_counts == "calls_x4"
+        rules.wraps,
+        rules.spans_calls,
+        rules.sync_data,
+        calls_x4=rules.nr_to_write_counts == "calls_x4",
+        pagevec=rules.pagevec,
     )
     return DelallocFilesystem(
         sb=sb, metadata=metadata, large_folios=rules.large_folios, sync_data=rules.sync_data,
