@@ -20,6 +20,7 @@ from tests.desk.rows import IMAGE_BYTES, MOUNT, Row
 
 _TMPFS: Final = Path("/mnt/desk-tmpfs")
 _VM: Final = Path("/proc/sys/vm")
+_SECOND: Final = Path("/sys/devices/system/cpu/cpu1/online")
 _MKFS: Final = {
     "xfs": "mkfs.xfs -q -f -d agcount=4 {}",
     "ext4": "mkfs.ext4 -q -F {}",
@@ -67,8 +68,20 @@ def measure(row: Row, device: str) -> Result:
         for number in range(1, 9):
             Path(MOUNT, str(number)).mkdir()
         _run("sync")
-        with limits(row):
+        with limits(row), processors(row.processors):
             return _watch(row, device)
+
+
+@contextmanager
+def processors(count: int) -> Iterator[None]:
+    """Take the second processor offline if *count* is 1, and bring it back afterwards."""
+    if count == 1:
+        _SECOND.write_text("0")
+    try:
+        yield
+    finally:
+        if count == 1:
+            _SECOND.write_text("1")
 
 
 @contextmanager

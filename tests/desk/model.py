@@ -24,6 +24,7 @@ def configuration(row: Row) -> str:
 title = "{row.name}"
 [scenario]
 machine.like = "desk-vm"
+machine.processors.count = {row.processors}
 kernel.like = "6.18"
 kernel.dirty.dirty_bytes = "{most} B"
 kernel.dirty.dirty_background_bytes = "{background} B"

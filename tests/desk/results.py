@@ -9,6 +9,10 @@ from statistics import median
 from typing import Final, NamedTuple
 
 MEASURED: Final = Path(__file__).with_name("measured.csv")
+PREDICTED: Final = Path(__file__).with_name("predicted.csv")
+"""The model's results of the unseen rows, from before they were measured."""
+UNSEEN: Final = Path(__file__).with_name("unseen.csv")
+"""The kernel's results of the unseen rows, and of some known ones in the same hour."""
 SETTLED: Final = 0.2
 """The largest spread of a column that is compared."""
 

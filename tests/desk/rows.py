@@ -13,12 +13,16 @@ IMAGE_BYTES: Final = 8 << 30
 
 
 class Row(NamedTuple):
-    """One run: its programs start together; ``dirty_mib``: vm.dirty_bytes, twice the background limit."""
+    """One run: its programs start together; ``dirty_mib``: vm.dirty_bytes, twice the background limit.
+
+    ``processors``: how many of the two processors are online.
+    """
 
     name: str
     filesystem: str
     dirty_mib: int
     commands: Sequence[str]
+    processors: int = 2
 
     @property
     def dirty_bytes(self) -> tuple[int, int]:
@@ -28,7 +32,8 @@ class Row(NamedTuple):
 
 def key(row: Row) -> str:
     """Return the unique name of *row*."""
-    return f"{row.filesystem} {row.dirty_mib}M {row.name}"
+    alone = ", one processor" if row.processors == 1 else ""
+    return f"{row.filesystem} {row.dirty_mib}M {row.name}{alone}"
 
 
 def _fs_mark(directories: int, size: int, files: int) -> str:
@@ -66,3 +71,17 @@ def rows() -> Iterator[Row]:
         yield Row("dd 4 x 256m, apart", filesystem, 64, _dd(4, 256, apart=True))
         both = [_fs_mark(1, 4096, 16_000), _fio("randwrite", 1, 2, 64).replace(f"{MOUNT}/1", f"{MOUNT}/2")]
         yield Row("fs_mark 4k and fio randwrite", filesystem, 64, both)
+
+
+def unseen() -> Iterator[Row]:
+    """Yield rows that were predicted before they were measured, and that no constant has seen."""
+    for filesystem in ("xfs", "ext4"):
+        yield Row("fio randwrite 2x2x48m", filesystem, 24, [_fio("randwrite", 2, 2, 48)])
+        yield Row("fio randwrite 1x2x256m", filesystem, 256, [_fio("randwrite", 1, 2, 256)])
+        yield Row("fs_mark 16k x3", filesystem, 48, [_fs_mark(3, 16_384, 9_000)])
+        both = [*_dd(2, 256, apart=True), _fs_mark(1, 4096, 16_000).replace(f"{MOUNT}/1", f"{MOUNT}/3")]
+        yield Row("dd 2 x 256m and fs_mark 4k", filesystem, 64, both)
+        both = [_fio("write", 2, 1, 128), _fio("randwrite", 1, 1, 64).replace(f"{MOUNT}/1", f"{MOUNT}/3")]
+        yield Row("fio write 2x1x128m and randwrite 1x1x64m", filesystem, 64, both)
+    yield Row("fs_mark 4k x2", "xfs", 32, [_fs_mark(2, 4096, 16_000)], processors=1)
+    yield Row("fio randwrite 2x1x64m", "ext4", 64, [_fio("randwrite", 2, 1, 64)], processors=1)
