@@ -158,7 +158,7 @@ def advised(directory: Path) -> dict[str, str]:
     config = str(CONFIGS / "fragmentation.toml")
     text = printed("advise", config, "--variant", "A-pm-p", "--quick", "--out", str(directory))
     table = text[text.index("contexts ") :].splitlines()
-    contexts = ("1", "2", "4", "8", "10", "11", "12", "16")
+    contexts = ("1", "2", "4", "8", "12")
     rows = [line for line in table[2:] if line.split(" ")[0] in contexts and "enough" not in line]
     last = next(line for line in table if "are enough" in line or "is enough" in line)
     return {"advise": "\n".join([*(line.rstrip() for line in table[:2] + rows), "...", last])}

@@ -1,8 +1,12 @@
 """`wbsim advise`: the smallest number of writeback contexts whose rate is close to the best rate.
 
 First the case runs with 1, 2, 4 ... contexts for each device, up to a largest number.  If allocation groups
-pick the context, this is the number of allocation groups, otherwise the number of processors.  Then a
-bisection finds the smallest number whose rate is within `SHORT_OF_BEST` of the best.
+pick the context, this is the number of allocation groups, otherwise the number of processors.  Contexts
+behind the last one with work are not tried: with them, every file has the same context.  Then a bisection
+finds the smallest number whose rate is within `SHORT_OF_BEST` of the best.
+
+Each number runs with `REPLICATIONS` seeds, because the rates of two seeds differ by more than that.  The mean
+counts.
 
 A file belongs to one context, so a case with one file on each device runs with one context only.
 
@@ -12,9 +16,11 @@ is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Final, Literal
 
 from wbsim.experiments.config.case import Case
@@ -23,6 +29,7 @@ from wbsim.experiments.config.problems import bad
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.why.bottlenecks import SEEN, busy_ns
 from wbsim.experiments.why.explain import Run, rates_of, run_of, sweep_table
 from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.flushers.parallel import ParallelSpec
@@ -34,6 +41,9 @@ By = Literal["allocation_group", "hash", "processor"]
 AXIS: Final = "contexts"
 SHORT_OF_BEST: Final = 0.05
 """A rate is good enough if it is at most this share below the best rate."""
+REPLICATIONS: Final = 2
+_FURTHER: Final = re.compile(r":(\d+)/flusher$")
+"""The name of a flusher behind the first one of its device."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,7 @@ class Advice:
     def text(self) -> str:
         """Return the table of the runs and the answer."""
         runs = self.runs
-        unit, rates = rates_of(runs)
-        rate_of = dict(zip(map(contexts_of, runs), rates, strict=True))
+        unit, rate_of = _mean_rates(runs)
         wanted, best = _wanted(runs), max(rate_of, key=rate_of.__getitem__)
         answer = f"{wanted} context{' is' if wanted == 1 else 's are'} enough: {rate_of[wanted]:,.0f} {unit}"
         if self.one_file:
@@ -67,13 +76,12 @@ class Advice:
 
     def document(self) -> dict[str, object]:
         """Return the answer and the rate with each number of contexts, for ``--json``."""
-        runs = self.runs
-        unit, rates = rates_of(runs)
+        unit, rate_of = _mean_rates(self.runs)
         return {
             "title": self.title,
-            "contexts": _wanted(runs),
+            "contexts": _wanted(self.runs),
             "unit": unit,
-            "rates": {str(contexts_of(run)): rate for run, rate in zip(runs, rates, strict=True)},
+            "rates": {str(contexts): rate for contexts, rate in rate_of.items()},
         }
 
 
@@ -102,9 +110,14 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
     one_file = _most_files(given.scenario) == 1
     most = 1 if one_file else _most(given, by, groups)
     runs = Runs(how, f"{whole.title}: {label}", (AXIS,))
+    if most > 1 and by != "hash":
+        (outcome,) = runs.run([Job(case_of(most), how.seed)]).all_outcomes()
+        most = min(most, _last_with_work(outcome))
     contexts = {*(1 << power for power in range((most - 1).bit_length())), most}
     while True:
-        outcomes = runs.run([Job(case_of(count), how.seed) for count in sorted(contexts)]).all_outcomes()
+        outcomes = runs.run(
+            [Job(case_of(n), how.seed, dice) for n in sorted(contexts) for dice in range(REPLICATIONS)]
+        ).all_outcomes()
         _refuse_without_work(f"{config}: {label}", outcomes)
         between = _next([run_of(outcome) for outcome in outcomes])
         if between is None:
@@ -160,6 +173,13 @@ def _most(case: Case, by: By, groups: int) -> int:
     return groups
 
 
+def _last_with_work(outcome: Outcome) -> int:
+    """Return the number of contexts of a device up to the last one whose flusher has worked."""
+    nothing_ns = SEEN * max(sum(life.values()) for life in outcome.lives.values())
+    worked = [name for name, life in outcome.lives.items() if busy_ns(life) > nothing_ns]
+    return 1 + max((int(further[1]) for name in worked if (further := _FURTHER.search(name))), default=0)
+
+
 def _refuse_without_work(place: str, outcomes: Sequence[Outcome]) -> None:
     """Refuse runs in which no context had work, because their rates do not depend on the contexts.
 
@@ -173,11 +193,20 @@ def _refuse_without_work(place: str, outcomes: Sequence[Outcome]) -> None:
             raise bad(place, "the programs write no files, so no context has work; give one that writes")
 
 
+def _mean_rates(runs: Sequence[Run]) -> tuple[str, dict[int, float]]:
+    """Return the unit, and the mean rate with each number of contexts."""
+    unit, rates = rates_of(runs)
+    of: dict[int, list[float]] = {}
+    for run, rate in zip(runs, rates, strict=True):
+        of.setdefault(contexts_of(run), []).append(rate)
+    return unit, {contexts: fmean(several) for contexts, several in of.items()}
+
+
 def _wanted(runs: Sequence[Run]) -> int:
     """Return the smallest number of contexts that is good enough."""
-    _, rates = rates_of(runs)
-    enough = (1 - SHORT_OF_BEST) * max(rates)
-    return min(contexts_of(run) for run, rate in zip(runs, rates, strict=True) if rate >= enough)
+    _, rate_of = _mean_rates(runs)
+    enough = (1 - SHORT_OF_BEST) * max(rate_of.values())
+    return min(contexts for contexts, rate in rate_of.items() if rate >= enough)
 
 
 def _next(runs: Sequence[Run]) -> int | None:
