@@ -8,8 +8,8 @@ import pytest
 
 from tests.desk import model, own
 from tests.desk.kernel import rate_of
-from tests.desk.results import MEASURED, SETTLED, Result, load, middle, save, spread
-from tests.desk.rows import Row, key, rows
+from tests.desk.results import MEASURED, PREDICTED, SETTLED, Result, load, middle, save, spread
+from tests.desk.rows import Row, key, rows, unseen
 
 KERNEL = load(MEASURED)
 ROWS = {key(row): row for row in rows()}
@@ -29,6 +29,22 @@ def test_every_row_was_measured_five_times() -> None:
     """The kept results are five runs of each row, and no other."""
     assert KERNEL.keys() == ROWS.keys()
     assert {len(runs) for runs in KERNEL.values()} == {5}
+
+
+def test_unseen_rows_are_predicted_and_new() -> None:
+    """Twelve rows have three predictions each, and none of them is a known row."""
+    names = [key(row) for row in unseen()]
+    assert len(set(names)) == len(names) == 12
+    assert not ROWS.keys() & set(names)
+    assert {name: len(runs) for name, runs in load(PREDICTED).items()} == dict.fromkeys(names, 3)
+
+
+def test_row_with_one_processor_says_so() -> None:
+    """The name and the model's machine of a row have its number of processors."""
+    row = Row("dd", "xfs", 64, ["dd if=/dev/zero of=/mnt/desk/f bs=1M count=1"], processors=1)
+    assert key(row) == "xfs 64M dd, one processor"
+    assert "machine.processors.count = 1\n" in model.configuration(row)
+    assert "machine.processors.count = 2\n" in model.configuration(row._replace(processors=2))
 
 
 @pytest.mark.parametrize(
