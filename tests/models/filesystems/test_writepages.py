@@ -372,9 +372,10 @@ def test_every_dirty_page_is_in_one_bio(
         (3, 5, [0, 4, 6, 8], "m...mDm.m"),
         (3, 7, [0, 4, 6], "m...m.mmm"),
         (2, 5, [0, 4, 8], "m...mmm.m"),
+        (3, 0, [0, 4, 6, 8], "D...m.m.m"),
     ],
     ids=["no pagevec", "between", "between, two at a time", "next to a page", "behind a page", "behind all",
-         "behind all of two"],
+         "behind all of two", "the first page again"],
 )  # fmt: skip
 def test_page_that_becomes_dirty_between_pages_that_were_found_waits(
     pagevec: int, late: int, pages: list[int], left: str
@@ -397,11 +398,38 @@ def test_page_that_becomes_dirty_between_pages_that_were_found_waits(
     assert letters(of.file) == left
 
 
-def test_run_of_pages_goes_on_behind_a_pagevec() -> None:
-    """Nine dirty pages lie together: a bio of four pages needs no second look, with three pages at a time."""
-    of = Walked("D" * 9, {i: 10 + i for i in range(9)}, pagevec=3)
+def test_pagevec_of_large_folios_is_not_counted() -> None:
+    """With folios of four pages the walk looks for each page anew, and finds page 2."""
+    of = Walked("D...D.D.D", {i: 10 + i for i in range(9)}, pagevec=3)
+    of.inode.folio_pages = 4
+    of.env.call_at(1, 9, lambda: of.file.pages.states.__setitem__(2, DIRTY))
+    of.file.pages.blocks[2], of.inode.dirty_pages = 12, 5
     of.write()
-    assert of.places() == [(10, 4), (14, 4), (18, 1)]
+    assert letters(of.file) == "m.m.m.m.m"
+
+
+@pytest.mark.parametrize(
+    ("states", "pagevec", "bios"),
+    [
+        ("D" * 9, 3, [(10, 4), (14, 4), (18, 1)]),
+        ("DDDDDD.D", 8, [(10, 4), (14, 2), (17, 1)]),
+    ],
+)
+def test_pagevec_does_not_change_the_bios_of_a_run(
+    states: str, pagevec: int, bios: list[tuple[int, int]]
+) -> None:
+    """Pages that lie together need no second look, and a bio has four pages at most."""
+    of = Walked(states, {i: 10 + i for i in range(len(states))}, pagevec=pagevec)
+    of.write()
+    assert of.places() == bios
+
+
+def test_rest_of_a_pagevec_is_used_before_the_next_look() -> None:
+    """A bio of four pages is full, page 4 was found with them, and page 5 becomes dirty too late."""
+    of = Walked("DDDDD..D", {i: 10 + i for i in range(8)}, pagevec=6)
+    of.env.call_at(1, 9, lambda: of.file.pages.states.__setitem__(5, DIRTY))
+    of.write()
+    assert letters(of.file) == "mmmmmD.m"
 
 
 def test_walk_with_a_pagevec_wraps_and_writes_each_page_once() -> None:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import Processors, cond_resched, sleep, work
 from wbsim.models.scheduler.runqueue import RunQueue, SchedulerRules
 from wbsim.sim.engine import PARK, URGENT, Environment, Steps, Task
@@ -910,29 +912,65 @@ def test_new_tasks_spread_over_the_nodes() -> None:
     assert [task.cpu for task in tasks] == [0, 2, 1, 3, 4]
 
 
+def runs(ns: int) -> Callable[[Task], Steps]:
+    """Return the steps of a task that runs for *ns*."""
+
+    def body(_: Task) -> Steps:
+        yield ns
+
+    return body
+
+
+def runs_and_sleeps(task: Task) -> Steps:
+    """Run for 10 ns, sleep for 40, and run again."""
+    yield 10
+    yield from sleep(task, 40, "a pause")
+    yield 10
+
+
 @pytest.mark.parametrize(("last_is_busy", "got"), [(False, 3), (True, 0)])
 def test_woken_task_stays_on_its_node_if_it_can(last_is_busy: bool, got: int) -> None:
     """A task of processor 2 wakes, and another task runs there; processor 3 is idle or runs a bound task."""
     env = Environment()
     of = Processors(env, 4, ENDLESS, lambda: 0.0, 2)
-
-    def sleeper(task: Task) -> Steps:
-        yield 10
-        yield from sleep(task, 40, "a pause")
-        yield 10
-
-    def body(ns: int) -> Callable[[Task], Steps]:
-        def runs(_: Task) -> Steps:
-            yield ns
-
-        return runs
-
-    start(env, of, body(30))
-    woken = start(env, of, sleeper, 1)
-    other = start(env, of, body(100), 15)
+    start(env, of, runs(30))
+    woken = start(env, of, runs_and_sleeps, 1)
+    other = start(env, of, runs(100), 15)
     if last_is_busy:
         bound = of.adopt(env.task("bound"))
         bound.bound = 3
-        env.start(bound, body(100)(bound), 20)
+        env.start(bound, runs(100)(bound), 20)
     env.run()
     assert (other.cpu, woken.cpu) == (2, got)
+
+
+def test_woken_task_of_the_first_processor_stays_on_its_node() -> None:
+    """A bound task runs on processor 0 when its last task wakes; the other node has more idle processors."""
+    env = Environment()
+    of = Processors(env, 4, ENDLESS, lambda: 0.0, 2)
+    woken = start(env, of, runs_and_sleeps)
+    bound = of.adopt(env.task("bound"))
+    bound.bound = 0
+    env.start(bound, runs(100)(bound), 20)
+    env.run()
+    assert woken.cpu == 1
+
+
+def test_programs_of_a_machine_run_on_both_nodes() -> None:
+    """Two processes of fs_mark on two nodes of two processors: each node has one."""
+    (case,) = parse(
+        """
+title = "two processes"
+[scenario]
+machine.like = "server-2024"
+machine.processors = { count = 4, nodes = 2 }
+kernel.like = "6.17"
+filesystem.like = "xfs"
+workload.command = "fs_mark -S0 -n 50 -s 0 -k -d /a/0 -d /a/1"
+""",
+        "x.toml",
+    ).cases
+    machine = build(case.scenario, 1)
+    machine.run()
+    processes = [task for task in machine.processors.tasks if "process" in task.name]
+    assert {task.cpu // 2 for task in processes} == {0, 1}

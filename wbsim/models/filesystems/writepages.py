@@ -18,7 +18,6 @@ from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.models.page_cache.pages import (
-    DIRTY_BIT,
     MAPPED,
     dirty_page_from,
     dirty_pages_from,
@@ -129,9 +128,8 @@ class _Position:
         if not self._pagevec:
             return int(dirty_page_from(pages.states, pages.size, self.page))
         while self._next < len(self._found):
-            page = self._found[self._next]
-            if page >= self.page and pages.states[page] & DIRTY_BIT:
-                return page
+            if self._found[self._next] >= self.page:
+                return self._found[self._next]
             self._next += 1
         found = np.empty(self._pagevec, np.int64)
         number = dirty_pages_from(pages.states, pages.size, self.page, found)
