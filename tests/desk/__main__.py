@@ -4,8 +4,8 @@ python -m tests.desk table [WORD ...]: print the kernel's results and the model'
 
 python -m tests.desk predict: simulate the unseen rows with three seeds, into predicted.csv.
 
-python -m tests.desk unseen: measure the unseen rows three times each, into unseen.csv, and some known rows,
-which say how fast the host is in this hour.
+python -m tests.desk unseen: measure the unseen rows three times each, into unseen.csv.  Some known rows are
+measured with them, and say how fast the host is in this hour.
 
 python -m tests.desk predictions: print the table of the unseen rows.
 

@@ -399,7 +399,7 @@ def test_page_that_becomes_dirty_between_pages_that_were_found_waits(
 
 
 def test_pagevec_of_large_folios_is_not_counted() -> None:
-    """With folios of four pages the walk looks for each page anew, and finds page 2."""
+    """The walk looks for each page anew in folios of four pages, and finds page 2."""
     of = Walked("D...D.D.D", {i: 10 + i for i in range(9)}, pagevec=3)
     of.inode.folio_pages = 4
     of.env.call_at(1, 9, lambda: of.file.pages.states.__setitem__(2, DIRTY))

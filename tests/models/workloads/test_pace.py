@@ -58,7 +58,7 @@ def test_full_memory_ends_the_first_reckoned_part() -> None:
     assert pace.reckoned.ns == 10 * windows
 
 
-def test_program_ends_with_its_last_file_if_no_pace_is_steady() -> None:
+def test_program_without_a_steady_pace_ends_with_its_last_file() -> None:
     """Memory is full after the reckoned files, and from then on the pace changes with every window.
 
     Each file is either done or reckoned.

@@ -5,11 +5,13 @@ and wants one again when it is woken.  A task that spins (yields SPIN) keeps its
 not preempted (preempt=none): it gives way only where it calls `cond_resched`.  Code in user mode can be
 preempted anywhere (`work`).
 
-Each processor has a separate queue.  A task that wakes gets the processor that it had last if that is idle,
-otherwise an idle processor of its NUMA node, otherwise any idle processor.  If no processor is idle, the task
-waits for the processor that it had last.  A new task begins on the node with the most idle processors
-(sched_balance_find_dst_group), so tasks spread over the nodes.  `balance` moves tasks to other processors.
-As long as processors are free, they cost no event.
+Each processor has a separate queue.  A task that wakes gets the processor that it had last if that is idle.
+Otherwise it gets an idle one of the same NUMA node or, if there is none, any idle one.  If no processor is
+idle, the task waits for the processor that it had last.
+
+A new task begins on the node with the most idle processors (sched_balance_find_dst_group), so tasks spread
+over the nodes.  `balance` moves tasks to other processors.  As long as processors are free, they cost no
+event.
 
 A process that sleeps keeps its seat, and with the seat the interrupts, until another task needs a processor.
 Kernel threads have no seat.  A bound task waits for its processor, even if another processor is idle.
