@@ -81,8 +81,8 @@ class _Position:
     ``left`` is the rest in pages.  With ``counts_calls``, ``calls`` is the rest in calls of writepage, and
     ``left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``until``.
 
-    Dirty pages are looked up *pagevec* at a time.  A page that becomes dirty between two of them waits for the
-    next walk.  Its delayed extent lies in front of the next page's until then (docs/measurements.md W).
+    Dirty pages are looked up *pagevec* at a time.  A page that becomes dirty between two of them waits for
+    the next walk.  Its delayed extent lies in front of the next page's until then (docs/measurements.md W).
     """
 
     __slots__ = (
