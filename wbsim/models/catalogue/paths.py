@@ -34,6 +34,7 @@ REFERENCE_PATHS: Final[Inputs] = {
     "write": {
         "call_ns": assumed(6_000, _SPLIT, 3_000, 8_000),
         "page_ns": assumed(2_000, _SPLIT, 500, 4_000),
+        "punt_ns": assumed(2_200, "as on the desk, docs/measurements.md U", 1_000, 4_000),
         "close_ns": measured(5_000, f"{_FS_MARK}: close"),
         "mark_ns": assumed(100, "a list insertion: two or three cache lines from other cores", 50, 300),
     },
