@@ -196,10 +196,10 @@ def _refuse_without_work(place: str, outcomes: Sequence[Outcome]) -> None:
 def _mean_rates(runs: Sequence[Run]) -> tuple[str, dict[int, float]]:
     """Return the unit, and the mean rate with each number of contexts."""
     unit, rates = rates_of(runs)
-    of: dict[int, list[float]] = {}
+    seeds: dict[int, list[float]] = {}
     for run, rate in zip(runs, rates, strict=True):
-        of.setdefault(contexts_of(run), []).append(rate)
-    return unit, {contexts: fmean(several) for contexts, several in of.items()}
+        seeds.setdefault(contexts_of(run), []).append(rate)
+    return unit, {contexts: fmean(several) for contexts, several in seeds.items()}
 
 
 def _wanted(runs: Sequence[Run]) -> int:

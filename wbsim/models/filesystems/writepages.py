@@ -99,7 +99,7 @@ class _Position:
         self._until = _NO_PAGE
         self._pagevec = pagevec
         self._found: list[int] = []  # the pages that were looked up last
-        self._next = 0  # the place in it of the page that the walk has reached
+        self._next = 0  # the place in ``_found`` of the page that the walk has reached
 
     @property
     def budget(self) -> int:

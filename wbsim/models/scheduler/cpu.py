@@ -245,14 +245,14 @@ class Processors(Scheduler):
 
     def _idle_near(self, cpu: int) -> int:
         """Return the idle processor for a task that had *cpu* last; for a new task, *cpu* is `ANY_CPU`."""
-        runs, of_node = self._runs, self._node_cpus
-        if of_node >= self._count:
+        runs, node_cpus = self._runs, self._node_cpus
+        if node_cpus >= self._count:
             return runs.index(None)
-        starts = range(0, self._count, of_node)
-        start = cpu - cpu % of_node
+        start = cpu - cpu % node_cpus
         if cpu < 0:
-            start = max(starts, key=lambda first: runs[first : first + of_node].count(None))
-        if None not in runs[start : start + of_node]:
+            starts = range(0, self._count, node_cpus)
+            start = max(starts, key=lambda first: runs[first : first + node_cpus].count(None))
+        if None not in runs[start : start + node_cpus]:
             start = 0
         return runs.index(None, start)
 
