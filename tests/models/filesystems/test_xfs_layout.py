@@ -45,6 +45,7 @@ def test_prealloc_follows_the_era_or_allocsize() -> None:
         spans_calls=True,
         sync_data=True,
         tries_writes=True,
+        pagevec=14,
         cil="spinlock",
     )
     assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)

@@ -115,7 +115,7 @@ class Processors(Scheduler):
         if self.idle and task.bound < 0 and (cpu < 0 or self._runs[cpu] is not None):
             stays = by is not None and by.bound == cpu and self._rules.stacks and self._runs[cpu] is by
             if not stays or len(self._queues[cpu]):
-                cpu = self._idle_near(cpu)
+                cpu = _idle_near(self._runs, cpu, self._node_cpus)
         if self.idle and self._runs[cpu] is None:
             task.virtual_ns = self._queues[cpu].floor_ns
             self._put(task, cpu)
@@ -242,19 +242,6 @@ class Processors(Scheduler):
             self.used_ns + self.idle_ns == there_is,
             f"processors: {self.used_ns} ns used and {self.idle_ns} ns idle must be {there_is} ns",
         )
-
-    def _idle_near(self, cpu: int) -> int:
-        """Return the idle processor for a task that had *cpu* last; for a new task, *cpu* is `ANY_CPU`."""
-        runs, node_cpus = self._runs, self._node_cpus
-        if node_cpus >= self._count:
-            return runs.index(None)
-        start = cpu - cpu % node_cpus
-        if cpu < 0:
-            starts = range(0, self._count, node_cpus)
-            start = max(starts, key=lambda first: runs[first : first + node_cpus].count(None))
-        if None not in runs[start : start + node_cpus]:
-            start = 0
-        return runs.index(None, start)
 
     def _put(self, task: Task, cpu: int) -> None:
         """Give the idle processor *cpu* to *task*."""
@@ -417,6 +404,22 @@ class Processors(Scheduler):
                 self._requeue(task)
         if self._waiting:
             self._look_later()
+
+
+def _idle_near(runs: list[Task | None], cpu: int, node_cpus: int) -> int:
+    """Return the idle processor for a task that had *cpu* last; for a new task, *cpu* is `ANY_CPU`.
+
+    *runs* has the task of each processor, and nodes have *node_cpus* processors.
+    """
+    if node_cpus >= len(runs):
+        return runs.index(None)
+    start = cpu - cpu % node_cpus
+    if cpu < 0:
+        starts = range(0, len(runs), node_cpus)
+        start = max(starts, key=lambda first: runs[first : first + node_cpus].count(None))
+    if None not in runs[start : start + node_cpus]:
+        start = 0
+    return runs.index(None, start)
 
 
 def cond_resched(task: Task) -> Park | None:
