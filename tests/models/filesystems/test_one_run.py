@@ -84,7 +84,9 @@ BIO_NS: Final = 1_130 + 440 + 1_790
 def test_xfs_takes_one_allocation_and_the_time_of_each_page(pages: int) -> None:
     """The file takes one allocation of 21 450 ns and one commit, and then 3 040 ns for each page.
 
-    The commit holds the lock of the CIL for 150 ns, and for 209 ns with each of its four items.  Bios have at most eight pages and lie one behind the other.
+    The commit holds the lock of the CIL for 150 ns, and for 209 ns with each of its four items.
+
+    Bios have at most eight pages and lie one behind the other.
     """
     of = OneRun("loop-xfs", pages)
     fs, bios = of.filesystem, -(-pages // 8)
