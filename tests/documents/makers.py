@@ -27,6 +27,7 @@ from wbsim.experiments.captures.what_if import what_if
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.values import amount
+from wbsim.experiments.formats.kernel_rules import histories_table
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.running.execute import How, run_jobs
@@ -36,6 +37,7 @@ from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.statistics.figures import COLUMNS
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
+from wbsim.models.kernel_rules.table import RULES
 from wbsim.models.release import release_of
 from wbsim.sim.units import MIB
 
@@ -219,6 +221,11 @@ def mkfs(_: Path) -> dict[str, str]:
     return {"mkfs": "\n".join(lines)}
 
 
+def rules(_: Path) -> dict[str, str]:
+    """Return the history of each rule that depends on the release of the kernel."""
+    return {"rules": histories_table(RULES)}
+
+
 def desk(_: Path) -> dict[str, str]:
     """Return the model's errors against a real kernel, for all workloads measured on the desk."""
     return {"desk": "\n".join(lines(rows()))}
@@ -342,6 +349,7 @@ MAKERS = (
     Maker(patches, ("patches",)),
     Maker(processors, ("processors.csv",)),
     Maker(mkfs, ("mkfs",), quick=True),
+    Maker(rules, ("rules",), quick=True),
     Maker(desk, ("desk",), quick=True),
     Maker(disk, ("disk.csv",)),
     Maker(eras, ("eras.json",)),

@@ -1,4 +1,4 @@
-"""The places of made results in a document (README, docs/*.md).
+"""The places of made results in a document (README, docs/*.md, docs/kernel/*.md).
 
 A line ``<!-- made: NAME -->`` stands above an indented block, a table or a picture.  A number in a sentence
 stands between ``<!--NAME-->`` and ``<!--/-->``.  `tests.documents.pictures` names the data of each picture.
@@ -13,7 +13,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
-DOCUMENTS: Final = (README, *sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTS: Final = (README, *sorted((ROOT / "docs").rglob("*.md")))
 CONFIGS: Final = ROOT / "wbsim" / "experiments" / "configs"
 PICTURES_FOLDER: Final = ROOT / "docs"
 DATA: Final = ROOT / "docs" / "data"

@@ -104,6 +104,21 @@ def test_links_lead_to_existing_headings(document: Path) -> None:
         assert anchor in map(anchor_of, headings), (target, anchor)
 
 
+def test_sources_cite_existing_headings_of_the_kernel_pages() -> None:
+    """A source such as docs/kernel/plugs.md#the-plug-of-a-task leads to a heading of that page."""
+    sources = [path.read_text() for folder in ("wbsim", "tests") for path in (ROOT / folder).rglob("*.py")]
+    cited = {found for text in sources for found in re.findall(r"docs/kernel/(\w+)\.md(?:#([\w-]+))?", text)}
+    pages = {path.stem: path.read_text() for path in (ROOT / "docs" / "kernel").glob("*.md")}
+    anchors = {
+        (page, anchor_of(heading))
+        for page, text in pages.items()
+        for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    }
+    assert {page for page, _ in cited} <= pages.keys()
+    assert {of for of in cited if of[1]} - anchors == set()
+    assert len(cited) > 30
+
+
 _VALUES = {
     "bs": "4k", "size": "8m", "filesize": "8m", "nrfiles": "1", "numjobs": "2", "directory": "/d",
     "thinktime": "1ms", "thinktime_blocks": "2", "startdelay": "1", "rate": "1m", "iodepth": "8",

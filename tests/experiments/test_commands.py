@@ -45,6 +45,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("kernels", ["3.11-v13", "2.6.29 to 6.18", "2.6.37"]),
         ("workloads", ["fs_mark, fsmark", "sync"]),
         ("figures", ["write_iops", "lock_wait_time"]),
+        ("rules", ["kernel.plug.tried", "queue.blk_mq (SATA)", "mkfs.xfs.rmapbt"]),
     ],
 )
 def test_list_has_a_line_for_each_name(

@@ -187,8 +187,8 @@ def overrides(draw: st.DrawFn) -> Asked:
 
 
 _COMMANDS: Final = (
-    "run", "sweep", "status", "plot", "timeline", "explain", "show", "list", "schema", "params", "layout",
-    "replay", "completion", "describe-machine", "sensitivity", "advise",
+    "run", "sweep", "status", "plot", "timeline", "explain", "show", "list", "diff", "schema", "params",
+    "layout", "replay", "completion", "describe-machine", "sensitivity", "advise",
 )  # fmt: skip
 _OPTIONS: Final = (
     "--set", "--out", "--seed", "--json", "--jobs", "--variant", "--figure", "--every", "--replications",

@@ -98,7 +98,7 @@ def measure(root: Path = ROOT) -> Prose:
     whole = nothing()
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
         whole.add(of_source(path.read_text(), str(path.relative_to(root))))
-    guides = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]
+    guides = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
     for path in guides:
         whole.add(of_document(path.read_text(), str(path.relative_to(root))))
     return whole

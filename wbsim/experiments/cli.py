@@ -30,7 +30,7 @@ from wbsim.experiments.commands.options import Parser
 
 COMMANDS: Final = (
     "run", "sweep", "status", "plot", "timeline", "explain", "advise", "sensitivity", "show", "list",
-    "schema", "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture",
+    "diff", "schema", "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture",
     "completion",
 )  # fmt: skip
 """The commands; each is a module of `experiments.commands`, with an underscore for a hyphen."""

@@ -1,7 +1,7 @@
 """congestion_wait: sleep until any queue of the machine leaves congestion, or for a time.
 
-Stands for congestion_wait and clear_bdi_congested of mm/backing-dev.c (mechanisms.md 1.6).  All sleepers wake
-at once.
+Stands for congestion_wait and clear_bdi_congested of mm/backing-dev.c.  All sleepers wake at once
+(docs/kernel/schedulers.md#the-pool-of-requests).
 """
 
 from __future__ import annotations

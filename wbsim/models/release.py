@@ -24,6 +24,16 @@ def has(release: Release, since: Release, *stable: Release) -> bool:
     return release >= since or any(release[:2] == of[:2] and release >= of for of in stable)
 
 
+def bound_of(text: str) -> Release:
+    """Return the first release that *text* names; a series begins with patch level 0.
+
+    >>> bound_of("5.16"), bound_of("5.10.89")
+    ((5, 16, 0), (5, 10, 89))
+    """
+    major, minor, patch = release_of(text)
+    return major, minor, 0 if patch == NEWEST_PATCH and text.count(".") == 1 else patch
+
+
 def release_of(name: str) -> Release:
     """Return the release of a kernel's *name*, such as "3.11", "2.6.34-n10" or "6.8.0-45-generic".
 

@@ -1,7 +1,7 @@
 """The pool of requests and writeback throttling, compared with a literal reading.
 
-The sources of the reading are mechanisms.md 1.6, get_request and freed_request of block/blk-core.c, and
-block/blk-wbt.c.  The reading takes and frees one request at a time.
+The sources of the reading are docs/kernel/schedulers.md#the-pool-of-requests, get_request and freed_request
+of block/blk-core.c, and block/blk-wbt.c.  The reading takes and frees one request at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The plug of a queue (to 2.6.38), compared with a literal reading of mechanisms.md 1.1, 1.4; congestion."""
+"""The plug of a queue (to 2.6.38), compared with a literal reading of the rules; congestion.
+
+The rules are docs/kernel/plugs.md#the-plug-of-a-queue and docs/kernel/merging.md#finding-a-request-to-join.
+"""
 
 from __future__ import annotations
 

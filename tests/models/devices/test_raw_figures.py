@@ -50,7 +50,7 @@ def rate(device: dict[str, Any], size: int, *, random: bool) -> float:
     ("device", "mib"), [(PM9A3, 2_132), (BM1743, 457)], ids=["PM9A3", "BM1743"]
 )  # fmt: skip
 def test_small_random_writes_are_as_fast_as_measured(device: dict[str, Any], mib: float) -> None:
-    """The rates are those of mechanisms.md 6.5 [S], to which the drives' numbers were set."""
+    """The rates are those of docs/kernel/devices.md#figures [S W25], to which the drives were set."""
     assert rate(device, 4 * KIB, random=True) == pytest.approx(mib * MIB / 1e6, rel=0.01)
 
 
@@ -58,7 +58,7 @@ def test_small_random_writes_are_as_fast_as_measured(device: dict[str, Any], mib
     ("device", "mb"), [(PM9A3, 4_000), (BM1743, 2_000)], ids=["PM9A3", "BM1743"]
 )  # fmt: skip
 def test_sequential_writes_are_as_fast_as_the_data_sheet_says(device: dict[str, Any], mb: float) -> None:
-    """The rates are those of mechanisms.md 8.1; no number of the BM1743 was set from them."""
+    """The rates are those of docs/kernel/devices.md#figures; no number of the BM1743 was set from them."""
     assert rate(device, 128 * KIB, random=False) == pytest.approx(mb, rel=0.05)
 
 

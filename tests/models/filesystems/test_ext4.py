@@ -261,7 +261,7 @@ def test_full_filesystem_is_an_error() -> None:
 def test_closed_small_files_are_packed_since_6_0(kernel: str, left: list[int]) -> None:
     """A file of 20 KiB is closed before writeback, and gets blocks of a run of 512 from 6.0 on.
 
-    Before 6.0 such a file gets only its own blocks (mechanisms.md 6.6).
+    Before 6.0 such a file gets only its own blocks (docs/kernel/ext4.md#where-blocks-go).
     """
     filesystem: Any = only(run(scenario(fio(1, 1, 20), None, kernel)).mounts).filesystem
     assert [free for runs in filesystem.placement.new_blocks.locality_groups for _, free in runs] == left

@@ -232,7 +232,10 @@ def test_a_budget_ends_a_walk() -> None:
 
 @pytest.mark.parametrize("wraps", [True, False])
 def test_walk_wraps_once_if_the_era_wraps(wraps: bool) -> None:
-    """A walk goes from page 3 to the end, and then from page 0 to page 2 if it wraps (mechanisms.md 2.4)."""
+    """A walk goes from page 3 to the end, and then from page 0 to page 2 if it wraps.
+
+    The rule is docs/kernel/writeback.md#the-walk-over-pages.
+    """
     of = Walked("DDDDD", {i: 10 + i for i in range(5)}, wraps=wraps)
     of.write(start=3)
     assert of.places() == ([(13, 2), (10, 3)] if wraps else [(13, 2)])
@@ -274,7 +277,7 @@ def test_wrapped_walk_ends_at_the_page_where_it_began(
 
 
 def test_budget_of_two_calls_writes_eleven_pages() -> None:
-    """2.6.34 lets a call cluster more pages next to its own page (mechanisms.md 2.5).
+    """2.6.34 lets a call cluster more pages next to its own page (docs/kernel/writeback.md#nr_to_write).
 
     * The first call writes its own page and clusters at most 2 times 4 pages: 9 pages.
     * The budget has become 8, and the 8 pages come off it: 0 are left.

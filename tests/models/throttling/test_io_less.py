@@ -46,7 +46,10 @@ def position_ratio(dirty_and_writeback: int) -> int:
 
 
 def test_position_ratio_has_the_fixed_points_of_the_kernel() -> None:
-    """The position ratio is about 2 at freerun, 1 at the setpoint and 0 at the limit (mechanisms.md 3.3)."""
+    """The position ratio is about 2 at freerun, 1 at the setpoint and 0 at the limit.
+
+    The rule is docs/kernel/throttling.md#writers-that-sleep.
+    """
     freerun, setpoint = LIMITS.freerun, (LIMITS.freerun + LIMITS.limit) // 2
     assert position_ratio(LIMITS.limit) == 0
     assert position_ratio(setpoint) / 1024 == pytest.approx(1, rel=0.01)

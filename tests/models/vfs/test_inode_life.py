@@ -91,7 +91,7 @@ def test_bulkstat_evicts_the_inodes_that_it_reads(kernel: str, sb_list: int, has
 
 
 def test_a_removal_fetches_the_lines_of_two_neighbours() -> None:
-    """An insertion fetches one cache line and a removal two (mechanisms.md 5.2).
+    """An insertion fetches one cache line and a removal two (docs/kernel/inodes.md#lists-and-locks).
 
     One processor wrote all the lines itself, except the first.  Work takes 2.67 times the times of the
     reference machine: 43 ns for an insertion and 53 ns for a removal.  A line takes 20 ns, or 200 from far.

@@ -1,8 +1,9 @@
 """The inodes of two superblocks under the locks of every era, against a naive model.
 
-The naive model follows mechanisms.md 5.1 and 5.2: the lock of each step, the hold time, and the cache lines
-that another processor wrote last.  The machine has two nodes and four processors.  Steps come one after
-another, except two that want a list at the same time.  tests/sim has the waits for a contended lock.
+The naive model follows docs/kernel/inodes.md#sync and #lists-and-locks: the lock of each step, the hold time,
+and the cache lines that another processor wrote last.  The machine has two nodes and four processors.  Steps
+come one after another, except two that want a list at the same time.  tests/sim has the waits for a contended
+lock.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def test_plug_scope_decides_whether_small_files_merge() -> None:
 
 
 def test_large_file_merges_with_a_plug_per_mapping() -> None:
-    """A plug per mapping still merges the bios of one file (mechanisms.md, pitfall 1)."""
+    """A plug per mapping still merges the bios of one file (docs/kernel/plugs.md#where-plugs-are-opened)."""
     sizes = data_requests(
         {"processes": 1, "files": 30, "memory_mib": 64, "changes": {"workload.file_size": 4 * MIB}}
     )

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from wbsim.sim.param import Spec
 
-HELP = "print the names of machines, disks, devices, kernels, filesystems, workloads or figures"
-_WHAT = ("machines", "disks", "devices", "kernels", "filesystems", "workloads", "figures")
+HELP = "print the names of machines, disks, devices, kernels, rules, filesystems, workloads or figures"
+_WHAT = ("machines", "disks", "devices", "kernels", "rules", "filesystems", "workloads", "figures")
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument("what", choices=_WHAT, metavar="|".join(_WHAT), help="the kind of the names")
+    parser.add_argument(
+        "key",
+        nargs="?",
+        metavar="RULE",
+        help="after rules: print the history of this rule, such as plug.tried, or of all below plug",
+    )
 
 
 def execute(arguments: Namespace) -> int:
     """Print the names, each with a few words about it; return the exit status."""
     from wbsim.experiments.formats.table import table
 
+    if arguments.what == "rules":
+        print(_rules(arguments.key))
+        return 0
+    if arguments.key is not None:
+        raise _bad_key(arguments.key, f"follows rules only; leave it out after {arguments.what}")
     heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
     if use:
@@ -94,6 +106,38 @@ def _kernels() -> _Rows:
     rows.append((f"{FIRST} to {LAST}", "", "each release by its rules"))
     use = f'kernel.like = "NAME", and any release from {FIRST} to {LAST}'
     return _Rows(("kernel", "throttling", "the plug opens around a"), rows, use)
+
+
+def _rules(key: str | None) -> str:
+    """Return all rules of kernels, a line for each; or the history of *key* and of the rules below it.
+
+    Raises:
+        BadInput: there is no such rule.
+    """
+    from wbsim.experiments.formats.kernel_rules import histories_table, history_text, rules_below
+    from wbsim.models.kernel_rules.table import RULES
+
+    if key is None:
+        return f"{histories_table(RULES)}\n\nuse: wbsim list rules plug.tried, wbsim diff 6.1 6.12"
+    rules = list(rules_below(RULES, key))
+    if not rules:
+        raise _bad_key(key, _unknown_rule(key, [row.key for row in RULES]))
+    return history_text(rules)
+
+
+def _unknown_rule(key: str, keys: Sequence[str]) -> str:
+    """Return the message for an unknown rule *key*, with the most similar of *keys* or with their areas."""
+    from wbsim.experiments.config.problems import unknown_key
+
+    nearest = unknown_key(key.removeprefix("kernel."), sorted(set(keys)))
+    areas = sorted({known.split(".")[0] for known in keys})
+    return nearest if "did you mean" in nearest else unknown_key(key, areas)
+
+
+def _bad_key(key: str, message: str) -> Exception:
+    from wbsim.experiments.config.problems import BadInput, Problem
+
+    return BadInput([Problem("list", key, message)])
 
 
 def _filesystems() -> _Rows:

@@ -20,7 +20,10 @@ from wbsim.models.block.spec import ElevatorRules
 from wbsim.sim.invariants import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8
-"""A bio is tried against this number of requests of a software queue (mechanisms.md 1.3 [V 6.1, 6.12])."""
+"""A bio is tried against this number of requests of a software queue [V 6.1, 6.12].
+
+The rule is docs/kernel/merging.md#finding-a-request-to-join.
+"""
 
 
 class Elevator:

@@ -167,8 +167,8 @@ class QueuePlug:
     """The plug of a request queue (to 2.6.38): while it is ``closed``, requests wait for others to come.
 
     Stands for blk_plug_device, blk_remove_plug, blk_unplug_timeout and their use in elv_insert
-    (block/blk-core.c, block/elevator.c; mechanisms.md 1.1).  A request that comes to an empty elevator closes
-    the plug.  One of these opens it:
+    (block/blk-core.c, block/elevator.c; docs/kernel/plugs.md#the-plug-of-a-queue).  A request that comes to
+    an empty elevator closes the plug.  One of these opens it:
 
     * *requests* requests are queued.
     * *delay_ns* has passed; then *feed* is called at *rank*.

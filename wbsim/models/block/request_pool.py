@@ -1,8 +1,9 @@
 """The request pools of the eras, which decide whether a task may have a request now.
 
-Stands for get_request and its batching (block/blk-core.c, the legacy path; mechanisms.md 1.6), and for the
-tags of blk-mq (blk_mq_get_tag).  The legacy path has one list for synchronous and one for asynchronous
-requests.  blk-mq has one set of tags for both.  Left out: tags that several queues share.
+Stands for get_request and its batching (block/blk-core.c, the legacy path), and for the tags of blk-mq
+(blk_mq_get_tag).  The legacy path has one list for synchronous and one for asynchronous requests.  blk-mq has
+one set of tags for both (docs/kernel/schedulers.md#the-pool-of-requests and #tags).  Left out: tags that
+several queues share.
 """
 
 from __future__ import annotations

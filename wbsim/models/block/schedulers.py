@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+from wbsim.models.kernel_rules.lookup import rules_of
 from wbsim.models.release import Release, release_of
 
 Scheduler = Literal["noop", "none", "deadline", "mq-deadline", "cfq"]
@@ -16,21 +17,14 @@ FIRST_IN_FIRST_OUT: Final = ("noop", "none")
 BY_DEADLINE: Final = ("deadline", "mq-deadline")
 NOT_MODELLED: Final = ("bfq", "kyber", "anticipatory")
 
-_SINCE: Final[dict[str, Release]] = {
-    "none": (3, 13, 0),
-    "mq-deadline": (4, 11, 0),
-    "bfq": (4, 12, 0),
-    "kyber": (4, 12, 0),
-}
-"""The first release that has a scheduler of blk-mq, by scheduler [R]."""
-_LAST_LEGACY: Final[Release] = (4, 20, 999)
-"""The last release with the legacy request queue, whose schedulers are noop, deadline and CFQ."""
-
 
 def schedulers_of(release: Release) -> list[str]:
     """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue."""
-    legacy = ["noop", "deadline", "cfq"] if release <= _LAST_LEGACY else []
-    return legacy + [name for name, since in _SINCE.items() if release >= since]
+    return [
+        key.removeprefix("schedulers.")
+        for (key, _), row in rules_of(release).items()
+        if key.startswith("schedulers.") and row.exists
+    ]
 
 
 def refusal(scheduler: str, kernel: str) -> str | None:

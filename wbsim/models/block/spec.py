@@ -39,9 +39,9 @@ class QueueLimits(Spec):
 
 
 class PlugRules(Spec):
-    """The rules of a plug in one era (mechanisms.md 1.2, 1.3), and a rule for merges.
+    """The rules of a plug in one era (docs/kernel/plugs.md), and a rule for merges.
 
-    To 2.6.38 each queue has a plug, and no task has (mechanisms.md 1.1).
+    To 2.6.38 each queue has a plug, and no task has.
 
     * ``tried``: the plugged requests of its queue against which a bio is tried.  ``newest`` is the newest
       request of the bio's queue.  ``last`` is the newest request in the plug, if it is of the bio's queue.

@@ -10,6 +10,10 @@ from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
 
+_LOCK_COSTS: Final = "docs/kernel/locks.md#what-a-lock-costs"
+_LOCKS: Final = "docs/kernel/locks.md#kinds-of-locks"
+_DEADLINE: Final = "docs/kernel/schedulers.md#deadline-and-mq-deadline"
+
 _EXTENTS: Final = "docs/measurements.md D"
 
 
@@ -49,9 +53,9 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
             "cv": assumed(0.3, "path times vary with cache misses and interrupts", 0.1, 1.0),
             "nodes": measured(1, "/sys/devices/system/node"),
             "line_own": LINE_OWN,
-            "line_time": assumed(60, "mechanisms.md 7.2: processors of one socket", 40, 100),
+            "line_time": assumed(60, f"{_LOCK_COSTS}: processors of one socket", 40, 100),
             "line_from_far": LINE_FROM_FAR,
-            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "wake_time": assumed(5 * US, f"{_LOCKS} [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
             "waker_time": WAKER_TIME,
             "paths": {
                 **REFERENCE_PATHS,
@@ -84,7 +88,7 @@ LOOP_MACHINE: Final = MachineSpec.model_validate(
                         "scheduler": assumed(
                             "noop", "noop stands for the scheduler none", "noop", "deadline"
                         ),
-                        "fifo_batch": specified(16, "mechanisms.md 1.4 [V 6.12]"),
+                        "fifo_batch": specified(16, f"{_DEADLINE} [V 6.12]"),
                     },
                     "nr_requests": measured(128, "/sys/block/loop0/queue, with the scheduler none"),
                     "driver_depth": specified(128, "drivers/block/loop.c: LOOP_DEFAULT_HW_Q_DEPTH"),

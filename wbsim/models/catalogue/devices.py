@@ -8,15 +8,16 @@ from wbsim.models.block.spec import MAX_DISCARD_BYTES
 from wbsim.sim.param import assumed, calibrated, specified
 from wbsim.sim.units import GIB, KIB, MIB, MS, US
 
+_DRIVE: Final = "docs/kernel/devices.md#a-simple-model-of-a-drive"
+_FIGURES: Final = "docs/kernel/devices.md#figures"
+
 NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "the model issues no discards")
 
 SATA_SSD_2013: Final[dict[str, object]] = {
     "kind": specified("ssd", "report P13: 2xSSD"),
     "link": specified(550_000_000, "SATA 6 Gbit/s, minus 8b/10b coding and framing"),
-    "command_time": assumed(10 * US, "mechanisms.md 8.2 [R]: SATA 10-20 us a command", 5 * US, 20 * US),
-    "latency": assumed(
-        50 * US, "mechanisms.md 8.1 [R]: 40-80 us for a write into the cache", 40 * US, 80 * US
-    ),
+    "command_time": assumed(10 * US, f"{_DRIVE} [R]: SATA 10-20 us a command", 5 * US, 20 * US),
+    "latency": assumed(50 * US, f"{_FIGURES} [R]: 40-80 us for a write into the cache", 40 * US, 80 * US),
     "cache": assumed(128 * MIB, "DRAM of drives of 2013; the map takes most of it", 16 * MIB, 512 * MIB),
     "units": assumed(64, "8 channels x 4 dies x 2 planes", 32, 128),
     "flash_page": assumed(8 * KIB, "MLC flash of 2013", 4 * KIB, 16 * KIB),
@@ -47,22 +48,18 @@ SATA_DISK_2010: Final[dict[str, object]] = {
 X25_E: Final[dict[str, object]] = {
     "kind": specified("ssd", "report J09: 32G Intel X25-E"),
     "size": specified(32 * 10**9, "report J09: 32G"),
-    "link": assumed(
-        270_000_000, "mechanisms.md 8.2 [R]: effective rate of SATA-II", 250_000_000, 285_000_000
-    ),
-    "command_time": assumed(15 * US, "mechanisms.md 8.2 [R]: SATA 10-20 us a command", 10 * US, 20 * US),
+    "link": assumed(270_000_000, f"{_DRIVE} [R]: effective rate of SATA-II", 250_000_000, 285_000_000),
+    "command_time": assumed(15 * US, f"{_DRIVE} [R]: SATA 10-20 us a command", 10 * US, 20 * US),
     "latency": assumed(
-        55 * US, "mechanisms.md 8.1 [R]: 85 us a write, minus the command and the transfer", 20 * US, 70 * US
+        55 * US, f"{_FIGURES} [R]: 85 us a write, minus the command and the transfer", 20 * US, 70 * US
     ),
-    "cache": assumed(
-        16 * MIB, "mechanisms.md 8.1 [S]: 16 MB of DRAM; the map takes a part", 1 * MIB, 16 * MIB
-    ),
-    "units": assumed(20, "mechanisms.md 8.2 [G]: 10 channels x 2", 10, 40),
+    "cache": assumed(16 * MIB, f"{_FIGURES} [S]: 16 MB of DRAM; the map takes a part", 1 * MIB, 16 * MIB),
+    "units": assumed(20, f"{_DRIVE} [G]: 10 channels x 2", 10, 40),
     "flash_page": assumed(4 * KIB, "SLC flash of 50 nm", 2 * KIB, 8 * KIB),
     "program_time": calibrated(
         390 * US, "20 x 4 KiB in 390 us are 210 MB/s, the report's rate", ("J09-seqbw",)
     ),
-    "read_time": assumed(75 * US, "mechanisms.md 8.1 [S]: 75 us", 60 * US, 100 * US),
+    "read_time": assumed(75 * US, f"{_FIGURES} [S]: 75 us", 60 * US, 100 * US),
     "protected": assumed(False, "the drive has no known capacitor", False, True),
 }
 
@@ -83,15 +80,13 @@ PM9A3: Final[dict[str, object]] = {
     ),
     "command_time": calibrated(
         1_200,
-        "mechanisms.md 8.1: W25 measured 546 k writes a second of 4 KiB at QD 32; minus the link's time",
+        f"{_FIGURES}: W25 measured 546 k writes a second of 4 KiB at QD 32; minus the link's time",
         (),
     ),
     "latency": assumed(12 * US, "an NVMe write into DRAM with power-loss protection", 8 * US, 20 * US),
     "cache": assumed(512 * MIB, "a part of the drive's DRAM", 64 * MIB, 2 * GIB),
-    "units": assumed(128, "mechanisms.md 8.2 [G]: 64-128 planes", 64, 256),
-    "flash_page": assumed(
-        64 * KIB, "mechanisms.md 8.2 [R]: a superpage of several planes", 16 * KIB, 64 * KIB
-    ),
+    "units": assumed(128, f"{_DRIVE} [G]: 64-128 planes", 64, 256),
+    "flash_page": assumed(64 * KIB, f"{_DRIVE} [R]: a superpage of several planes", 16 * KIB, 64 * KIB),
     "program_time": assumed(
         2_100 * US, "128 x 64 KiB in 2.1 ms is the data sheet's 4 GB/s", 1_500 * US, 4 * MS
     ),
@@ -102,15 +97,13 @@ PM9A3: Final[dict[str, object]] = {
 BM1743: Final[dict[str, object]] = {
     **PM9A3,
     "kind": specified("ssd", "report W25: BM1743"),
-    "size": specified(_lba_bytes(61_440), "mechanisms.md 8.1 [S]: 61.44 TB"),
-    "flash_page": specified(
-        16 * KIB, "mechanisms.md 8.1 [S]: units of 16 KiB; the model programs them one by one"
-    ),
-    "units": assumed(256, "mechanisms.md 8.2 [R]: QLC flash: 2-3 ms a page, 2.0 GB/s in total", 128, 512),
+    "size": specified(_lba_bytes(61_440), f"{_FIGURES} [S]: 61.44 TB"),
+    "flash_page": specified(16 * KIB, f"{_FIGURES} [S]: units of 16 KiB; the model programs them one by one"),
+    "units": assumed(256, f"{_DRIVE} [R]: QLC flash: 2-3 ms a page, 2.0 GB/s in total", 128, 512),
     "program_time": calibrated(
         2_180 * US,
-        "mechanisms.md 8.1: W25 measured 117 k writes of 4 KiB a second; each programs a unit of 16 KiB",
+        f"{_FIGURES}: W25 measured 117 k writes of 4 KiB a second; each programs a unit of 16 KiB",
         (),
     ),
-    "indirection_unit": specified(16 * KIB, "mechanisms.md 8.1 [S]: indirection unit of 16 KiB"),
+    "indirection_unit": specified(16 * KIB, f"{_FIGURES} [S]: indirection unit of 16 KiB"),
 }

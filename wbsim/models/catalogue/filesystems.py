@@ -10,13 +10,16 @@ from wbsim.models.filesystems.xfs.spec import XfsSpec
 from wbsim.sim.param import assumed, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, S
 
+_HOLDS: Final = "docs/kernel/inodes.md#what-lies-inside-each-hold"
+_W25: Final = "docs/kernel/xfs.md#what-report-w25-implies"
+
 _EXTENTS: Final = "docs/measurements.md D"
 _EXT4: Final = "docs/measurements.md E"
 _JOURNAL: Final = "docs/measurements.md F"
 _MKFS: Final = "mkfs.xfs 3.2 defaults for 500 TB with metadata CRCs [R]"
 _LOG_ITEM: Final = "struct xfs_inode_log_format and xfs_icdinode of 3.11 with op headers [R]"
 
-_ITEMS: Final = "fs/xfs transactions of 3.11 [R]; mechanisms.md 5.2 has 6-8 items for a create"
+_ITEMS: Final = f"fs/xfs transactions of 3.11 [R]; {_HOLDS} has 6-8 items for a create"
 
 P13_XFS: Final = XfsSpec.model_validate(
     {
@@ -118,10 +121,10 @@ V13_XFS: Final = XfsSpec.model_validate(
 W25_XFS_BM1743: Final = XfsSpec.model_validate(
     {
         "kind": specified("xfs", "report W25"),
-        "size": specified(128 * 117_188_604 * 4096, "mechanisms.md 6.5 [S]: the mkfs output of the thread"),
-        "stripe_unit": specified(16 * KIB, "mechanisms.md 6.5 [S]: sunit of 4 blocks"),
-        "agcount": specified(128, "mechanisms.md 6.5 [S]"),
-        "rmapbt": specified(True, "mechanisms.md 6.5 [S]: rmapbt=1"),
+        "size": specified(128 * 117_188_604 * 4096, f"{_W25} [S]: the mkfs output of the thread"),
+        "stripe_unit": specified(16 * KIB, f"{_W25} [S]: sunit of 4 blocks"),
+        "agcount": specified(128, f"{_W25} [S]"),
+        "rmapbt": specified(True, f"{_W25} [S]: rmapbt=1"),
         "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
         **XFS_METADATA,
         "log": {

@@ -12,6 +12,17 @@ from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Inputs, assumed, calibrated, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
 
+_SCHEDULERS: Final = "docs/kernel/schedulers.md#which-scheduler-a-disk-gets"
+_TAGS: Final = "docs/kernel/schedulers.md#tags"
+_LOCK_COSTS: Final = "docs/kernel/locks.md#what-a-lock-costs"
+_LOCKS: Final = "docs/kernel/locks.md#kinds-of-locks"
+_LIMITS: Final = "docs/kernel/merging.md#limits-of-a-request"
+_DEADLINE: Final = "docs/kernel/schedulers.md#deadline-and-mq-deadline"
+_POOL: Final = "docs/kernel/schedulers.md#the-pool-of-requests"
+_COUNTS: Final = "docs/kernel/writeback.md#nr_to_write"
+_N10: Final = "docs/kernel/xfs.md#what-report-n10-implies"
+_W25: Final = "docs/kernel/xfs.md#what-report-w25-implies"
+
 _CALIBRATE_P13: Final = "wbsim calibrate P13"
 _CALIBRATE_N10: Final = "wbsim calibrate N10"
 _CALIBRATE_V13: Final = "wbsim calibrate V13"
@@ -35,10 +46,10 @@ P13_MACHINE: Final = MachineSpec.model_validate(
             "nodes": assumed(1, "the report does not name the nodes", 1, 4),
             "line_own": LINE_OWN,
             "line_time": assumed(
-                100, "mechanisms.md 7.2: 40-60 ns within and 130-200 ns across sockets", 40, 200
+                100, f"{_LOCK_COSTS}: 40-60 ns within and 130-200 ns across sockets", 40, 200
             ),
             "line_from_far": LINE_FROM_FAR,
-            "wake_time": assumed(5 * US, "mechanisms.md 7.1 [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
+            "wake_time": assumed(5 * US, f"{_LOCKS} [R]: 2-5 us, more in a guest", 2 * US, 20 * US),
             "waker_time": WAKER_TIME,
             "paths": {
                 **REFERENCE_PATHS,
@@ -70,17 +81,17 @@ P13_MACHINE: Final = MachineSpec.model_validate(
             "vdb": {
                 "queue": {
                     "limits": {
-                        "max_sectors_bytes": specified(512 * KIB, "mechanisms.md 1.5 [V 3.10]"),
-                        "max_segments": specified(126, "mechanisms.md 1.5 [R]: virtio-blk's seg_max"),
-                        "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
+                        "max_sectors_bytes": specified(512 * KIB, f"{_LIMITS} [V 3.10]"),
+                        "max_segments": specified(126, f"{_LIMITS} [R]: virtio-blk's seg_max"),
+                        "max_segment_bytes": specified(64 * KIB, f"{_LIMITS} [V]"),
                         "nomerges": specified(0, "the kernel's default"),
                         "max_discard_bytes": specified(MAX_DISCARD_BYTES, "the model issues no discards"),
                     },
                     "elevator": {
                         "scheduler": assumed("noop", "usual for virtio disks of guests", "noop", "deadline"),
-                        "fifo_batch": specified(16, "mechanisms.md 1.4 [V 3.10]"),
+                        "fifo_batch": specified(16, f"{_DEADLINE} [V 3.10]"),
                     },
-                    "nr_requests": specified(128, "mechanisms.md 1.6 [V 3.10]"),
+                    "nr_requests": specified(128, f"{_POOL} [V 3.10]"),
                     "driver_depth": assumed(128, "ring of virtio-blk, indirect descriptors", 32, 256),
                     "wbt": specified(True, "wbt_lat_usec is not 0 by default, from 4.10 on"),
                     "interrupts": assumed(
@@ -103,14 +114,14 @@ N10_MACHINE: Final = MachineSpec.model_validate(
         "name": "n10-vm",
         "processors": {
             **P13_MACHINE.processors.inputs(),
-            "count": assumed(8, "the author's test machine was an 8-processor VM (mechanisms.md 2.5)", 4, 16),
+            "count": assumed(8, f"the author's test machine was an 8-processor VM ({_COUNTS})", 4, 16),
             "writer_scale": calibrated(3.68, _CALIBRATE_N10, ("N10-one-bw",)),
             "exit_time": assumed(11 * US, "as on the machine of P13, by the same author", 0, 50 * US),
         },
         "memory": {
             "memory": assumed(
                 4 * GIB,
-                "mechanisms.md 6.4 [G]: derived from the rows that are its targets",
+                f"{_N10} [G]: derived from the rows that are its targets",
                 2 * GIB,
                 8 * GIB,
                 targets=("N10-two-same-extent", "N10-eight-extent"),
@@ -154,7 +165,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
         "name": "w25-server",
         "processors": {
             **LOOP_MACHINE.processors.inputs(),
-            "count": specified(128, "mechanisms.md 6.5 [S]: 128 CPUs"),
+            "count": specified(128, f"{_W25} [S]: 128 CPUs"),
             "nodes": assumed(2, "two sockets; the report does not name them", 1, 8),
             "writer_scale": assumed(1.0, _AS_THE_DESK, 0.6, 1.8),
             "flusher_scale": assumed(1.0, _AS_THE_DESK, 0.6, 1.8),
@@ -166,7 +177,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
             },
         },
         "memory": {
-            "memory": specified(128 * GIB, "mechanisms.md 6.5 [S]: 128 GiB RAM"),
+            "memory": specified(128 * GIB, f"{_W25} [S]: 128 GiB RAM"),
             "kernel_reserve": assumed(3 * GIB, "page structs of 1/64 of memory, and 1 GiB", 2 * GIB, 6 * GIB),
             "inode_slab_bytes": assumed(1_700, "xfs_inode, dentry and buffers", 1_300, 2_200),
         },
@@ -176,15 +187,15 @@ W25_MACHINE: Final = MachineSpec.model_validate(
                     **LOOP_MACHINE.disks["loop0"].queue.inputs(),
                     "limits": {
                         "max_sectors_bytes": assumed(
-                            2 * MIB, "mechanisms.md 1.5: min(MDTS, 8 MiB)", 128 * KIB, 8 * MIB
+                            2 * MIB, f"{_LIMITS}: min(MDTS, 8 MiB)", 128 * KIB, 8 * MIB
                         ),
-                        "max_segments": specified(256, "mechanisms.md 1.5 [V 6.17]: 256 SGL descriptors"),
-                        "max_segment_bytes": specified(64 * KIB, "mechanisms.md 1.5 [V]"),
+                        "max_segments": specified(256, f"{_LIMITS} [V 6.17]: 256 SGL descriptors"),
+                        "max_segment_bytes": specified(64 * KIB, f"{_LIMITS} [V]"),
                         "nomerges": specified(0, "the kernel's default"),
                         "max_discard_bytes": NO_DISCARD,
                     },
-                    "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 minus one"),
-                    "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 minus one"),
+                    "nr_requests": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
+                    "driver_depth": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
                     "wbt": specified(True, "wbt_lat_usec is not 0 by default, from 4.10 on"),
                     "interrupts": specified(
                         "submitter", "drivers/nvme/host/pci.c: a queue for each processor"
@@ -201,7 +212,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
         },
     }
 )
-"""Report W25: the server of mechanisms.md 6.5, with the PM9A3."""
+"""Report W25: the server, with the PM9A3 (docs/kernel/xfs.md#what-report-w25-implies)."""
 
 W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
     {
@@ -292,13 +303,13 @@ J09_MACHINE: Final = MachineSpec.model_validate(
                     **P13_MACHINE.disks["vdb"].queue.inputs(),
                     "limits": {
                         **P13_MACHINE.disks["vdb"].queue.limits.inputs(),
-                        "max_segments": specified(168, "mechanisms.md 1.5 [V 2.6.29]: AHCI"),
+                        "max_segments": specified(168, f"{_LIMITS} [V 2.6.29]: AHCI"),
                     },
                     "elevator": {
-                        "scheduler": assumed("cfq", "mechanisms.md 1.4 [R]: the default", "cfq", "deadline"),
-                        "fifo_batch": specified(16, "mechanisms.md 1.4"),
+                        "scheduler": assumed("cfq", f"{_SCHEDULERS} [R]", "cfq", "deadline"),
+                        "fifo_batch": specified(16, f"{_DEADLINE}"),
                     },
-                    "driver_depth": specified(31, "mechanisms.md 1.5 [V 2.6.29]: NCQ"),
+                    "driver_depth": specified(31, f"{_LIMITS} [V 2.6.29]: NCQ"),
                     "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
                 },
                 "device": X25_E,

@@ -14,6 +14,7 @@ from wbsim.models.catalogue.filesystems import EXT4_JOURNAL, XFS_LOG, XFS_METADA
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, INODES_PER_BLOCK, kept_blocks
 from wbsim.models.filesystems.ext4.spec import Ext4Spec
 from wbsim.models.filesystems.xfs.spec import XfsSpec
+from wbsim.models.kernel_rules.lookup import rule_for
 from wbsim.models.release import Release
 from wbsim.sim.param import assumed, followed, specified
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
@@ -67,7 +68,8 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     blocks = target.size // PAGE_BYTES
     unit = target.stripe_unit // PAGE_BYTES
     group_blocks = _group_blocks(blocks, striped=bool(unit))
-    if release >= (6, 8, 0) and not target.rotates and not unit:
+    for_processors = rule_for("mkfs.xfs.group_per_processor", release).value
+    if for_processors and not target.rotates and not unit:
         group_blocks = min(group_blocks, _for_processors(blocks, target.processors))
     groups = -(-blocks // group_blocks)
     if unit:
@@ -119,7 +121,7 @@ def _aligned(group_blocks: int, unit: int, width: int, groups: int) -> int:
 
 def _log_blocks(blocks: int, target: Target, release: Release) -> int:
     """Return the size of the internal log (calculate_log_size)."""
-    least = 64 * MIB if release >= (5, 15, 0) else 10 * MIB  # [R]
+    least: int = rule_for("mkfs.xfs.least_log_bytes", release).value
     log_blocks = min(max(blocks // _LOG_RATIO, least // PAGE_BYTES), _MOST_LOG_BLOCKS)
     unit = target.stripe_unit if target.stripe_unit <= _MOST_LOG_UNIT else 32 * KIB
     if unit:
@@ -137,20 +139,20 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
         ValueError: *target* is too small.
     """
     of = xfs_geometry(target, release)
-    crc = release >= (4, 1, 0)
-    inode_bytes = 512 if crc else 256
+    inode_bytes = rule_for("mkfs.xfs.inode_bytes", release)
     log_bytes = of.log_blocks * PAGE_BYTES
-    checkpoint_bytes = min(log_bytes // 8, 32 * MIB) if release >= (5, 7, 0) else log_bytes // 8
+    most_checkpoint = rule_for("mkfs.xfs.most_checkpoint_bytes", release)
+    checkpoint_bytes = min(log_bytes // 8, most_checkpoint.value or log_bytes)
     return XfsSpec.model_validate(
         {
             **XFS_METADATA,
             "kind": specified("xfs", _XFSPROGS),
             "size": followed(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
             "agcount": specified(of.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
-            "rmapbt": specified(release >= (6, 5, 0), "mkfs.xfs: rmapbt=1 is the default from 6.5 on [R]"),
+            "rmapbt": rule_for("mkfs.xfs.rmapbt", release),
             "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
-            "inode_bytes": specified(inode_bytes, "mkfs.xfs: 512 B with CRCs, from 3.2.3 on [R]"),
-            "cluster_bytes": specified(32 * inode_bytes, "fs/xfs: 8 KiB, scaled by inode size"),
+            "inode_bytes": inode_bytes,
+            "cluster_bytes": specified(32 * inode_bytes.value, "fs/xfs: 8 KiB, scaled by inode size"),
             "stripe_unit": (
                 specified(target.stripe_unit, "the chunk of the array (io_min)")
                 if target.stripe_unit
@@ -162,9 +164,7 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
                     log_bytes, f"{_XFSPROGS}: calculate_log_size; up to 5.14 at least 10 MiB [R]"
                 ),
                 "iclog_bytes": specified(32 * KIB, "mount default (logbsize)"),
-                "checkpoint_bytes": specified(
-                    checkpoint_bytes, "XLOG_CIL_SPACE_LIMIT: an eighth; from 5.7 on at most 32 MiB [R]"
-                ),
+                "checkpoint_bytes": specified(checkpoint_bytes, most_checkpoint.source),
             },
         }
     )
@@ -207,7 +207,7 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
             f"{target.size} B is too small; give 512 MiB or more, blocks of 1 KiB are not modelled"
         )
     blocks = target.size // PAGE_BYTES
-    per_block = PAGE_BYTES // (64 if release >= (4, 6, 0) else 32)  # 64bit, from e2fsprogs 1.43 on [R]
+    per_block = PAGE_BYTES // rule_for("mkfs.ext4.descriptor_bytes", release).value
     ratio = 16 * KIB if target.size < 4 * _TIB else 32 * KIB if target.size < 16 * _TIB else 64 * KIB
     inodes = blocks * PAGE_BYTES // ratio
     while True:  # ext2fs_initialize leaves out a last group that is too small, and then begins again
@@ -218,8 +218,8 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
         if kept == blocks:
             break
         blocks = kept
-    late = release >= (4, 8, 0)
-    table, most = (_JOURNALS, GIB) if late else (_EARLIER_JOURNALS, 128 * MIB)
+    most = rule_for("mkfs.ext4.most_journal_bytes", release).value
+    table = _JOURNALS if most == GIB else _EARLIER_JOURNALS
     journal = next((size for below, size in table if target.size < below), most)
     return Ext4Geometry(blocks, groups, group_inodes, described, journal // PAGE_BYTES)
 

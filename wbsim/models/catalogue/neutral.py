@@ -21,6 +21,8 @@ from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Given, Inputs, assumed, calibrated, specified
 from wbsim.sim.units import GIB, MIB, US
 
+_LOCKS: Final = "docs/kernel/locks.md#kinds-of-locks"
+
 _XEON: Final = "docs/measurements.md N: rates of a Xeon Gold 6240 (12 May 2025)"
 _XEON_TARGETS: Final = ("field-C-ext4-6.15", "field-C-ext4-6.16", "field-C-iomap")
 _DD_TARGETS: Final = ("field-T-dd",)
@@ -109,7 +111,7 @@ class _Model(NamedTuple):
     exit_ns: Given = specified(0, "bare metal, no exits to a hypervisor")
 
 
-_GUEST: Final = assumed(5 * US, "mechanisms.md 7.1 [R]: an exit to the hypervisor and back", 2 * US, 20 * US)
+_GUEST: Final = assumed(5 * US, f"{_LOCKS} [R]: an exit to the hypervisor and back", 2 * US, 20 * US)
 _MODELS: Final = {
     "server-2012": _Model(
         purpose="a server of 2012: two sockets of 8 cores, a SATA disk",

@@ -10,6 +10,9 @@ from typing import Final
 from wbsim.models.kinds import kinds
 from wbsim.sim.param import Inputs, assumed, measured
 
+_LOCK_COSTS: Final = "docs/kernel/locks.md#what-a-lock-costs"
+_LINES: Final = "docs/kernel/locks.md#lines-that-every-processor-writes"
+
 _PROFILE: Final = "docs/measurements.md B: cpu-clock profile of the flusher, Linux 6.18"
 _INODES: Final = "docs/measurements.md L: a million inodes on Linux 6.18"
 _FS_MARK: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
@@ -19,10 +22,10 @@ _SPLIT: Final = (
 )
 
 LINE_OWN: Final = assumed(
-    20, "mechanisms.md 7.2, 7.5: an atomic operation on a line that the processor holds", 10, 40
+    20, f"{_LOCK_COSTS}: an atomic operation on a line that the processor holds", 10, 40
 )
 LINE_FROM_FAR: Final = assumed(
-    200, "mechanisms.md 7.2, 7.5: a cache line from another socket, 0.10-0.25 us; not fitted", 100, 300
+    200, f"{_LINES}: a line from another socket, 0.10-0.25 us; not fitted", 100, 300
 )
 """The time that the hardware takes for a cache line (ns)."""
 WAKER_TIME: Final = assumed(

@@ -5,29 +5,35 @@ from __future__ import annotations
 from typing import Final
 
 from wbsim.models.catalogue.devices import NO_DISCARD
+from wbsim.models.kernel_rules.lookup import rule_for
+from wbsim.models.kernel_rules.table import LEGACY, NVME, ONE_QUEUE, SATA, VIRTIO
 from wbsim.models.release import Release
 from wbsim.sim.param import Given, Inputs, assumed, specified
-from wbsim.sim.units import KIB, MIB
+from wbsim.sim.units import KIB
 
-_LIMITS: Final = "mechanisms.md 1.5"
+_LIMITS: Final = "docs/kernel/merging.md#limits-of-a-request"
+_SCHEDULERS: Final = "docs/kernel/schedulers.md#which-scheduler-a-disk-gets"
+_POOL: Final = "docs/kernel/schedulers.md#the-pool-of-requests"
+_TAGS: Final = "docs/kernel/schedulers.md#tags"
+_WBT: Final = "docs/kernel/schedulers.md#blk-wbt"
 _LARGEST_ATA_COMMAND: Final = specified(65_535 * 512, f"{_LIMITS} [V 4.1]: ATA_MAX_SECTORS_LBA48 [R]")
 _NO_LIMIT: Final = specified(1 << 30, f"{_LIMITS} [V 2.6.34, 3.10]: virtio-blk has no limit")
 
 
 def sata_queue(release: Release) -> Inputs:
     """Return the inputs of the queue of a disk behind AHCI, which has one hardware queue."""
-    multi_queue = release >= (4, 19, 0)
-    depth = 32 if release >= (4, 18, 0) else 31
+    depth = rule_for("queue.driver_depth", release, SATA)
+    multi_queue = rule_for("queue.blk_mq", release, SATA).value
     return {
         "limits": {
             "max_sectors_bytes": _most_bytes(release, _LARGEST_ATA_COMMAND),
             "max_segments": specified(168, f"{_LIMITS} [V 2.6.29, 3.10]: AHCI_MAX_SG"),
             **_COMMON_LIMITS,
         },
-        **_one_hardware_queue(release, multi_queue=multi_queue, depth=depth),
-        "driver_depth": specified(depth, f"{_LIMITS}: 31 commands [V 2.6.29, 3.10], 32 from 4.18 on [R]"),
-        "queue_depth": specified(depth, "scsi_change_queue_depth [R]"),
-        "wbt": specified(multi_queue, "CONFIG_BLK_WBT_MQ is y, CONFIG_BLK_WBT_SQ is n [R]"),
+        **_one_hardware_queue(release, multi_queue=multi_queue, depth=depth.value),
+        "driver_depth": depth,
+        "queue_depth": specified(depth.value, "scsi_change_queue_depth [R]"),
+        "wbt": specified(multi_queue, _WBT_OF_ONE_QUEUE),
         "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
         "write_cache": specified("write back", "the default of SATA drives"),
     }
@@ -35,13 +41,10 @@ def sata_queue(release: Release) -> Inputs:
 
 def nvme_queue(release: Release, most_bytes: Given) -> Inputs:
     """Return the inputs of the queue of an NVMe drive that takes *most_bytes* in a command (MDTS)."""
-    if release >= (6, 17, 0):
-        segments = specified(256, f"{_LIMITS} [V 6.17]: 256 SGL descriptors; their first release is [R]")
-    elif release >= (4, 20, 0):
-        segments = specified(128, f"{_LIMITS} [V 6.12]; from 4.20 on [R]")
-    else:
-        pages = most_bytes.value // (4 * KIB) + 1
-        segments = specified(pages, "drivers/nvme: a segment for each page of a command, plus one [R]")
+    segments = rule_for("queue.max_segments", release, NVME)
+    if segments.value is None:
+        segments = specified(most_bytes.value // (4 * KIB) + 1, segments.source)
+    scheduler = "none" if rule_for("queue.blk_mq", release, NVME).value else "noop"
     return {
         "limits": {
             "max_sectors_bytes": _most_bytes(release, most_bytes),
@@ -49,12 +52,12 @@ def nvme_queue(release: Release, most_bytes: Given) -> Inputs:
             **_COMMON_LIMITS,
         },
         "elevator": {
-            "scheduler": specified("none" if release >= (3, 19, 0) else "noop", "several hardware queues"),
+            "scheduler": specified(scheduler, f"{_SCHEDULERS}: several hardware queues"),
             "fifo_batch": _FIFO_BATCH,
         },
-        "nr_requests": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 minus one"),
-        "driver_depth": specified(1023, "mechanisms.md 8.2 [V 6.17]: 1024 minus one"),
-        "wbt": specified(True, "wbt_lat_usec is not 0 by default, from 4.10 on"),
+        "nr_requests": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
+        "driver_depth": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
+        "wbt": specified(True, f"{_WBT}: wbt_lat_usec is not 0 by default, from 4.10 on"),
         "interrupts": specified("submitter", "drivers/nvme/host/pci.c: a queue for each processor"),
         "write_cache": assumed(
             "write through", "the drive's cache survives a power failure", "write back", "write through"
@@ -64,7 +67,7 @@ def nvme_queue(release: Release, most_bytes: Given) -> Inputs:
 
 def virtio_queue(release: Release) -> Inputs:
     """Return the inputs of the queue of a guest's virtio disk with one hardware queue."""
-    multi_queue = release >= (3, 13, 0)
+    multi_queue = rule_for("queue.blk_mq", release, VIRTIO).value
     depth = 128
     return {
         "limits": {
@@ -74,28 +77,25 @@ def virtio_queue(release: Release) -> Inputs:
         },
         **_one_hardware_queue(release, multi_queue=multi_queue, depth=depth),
         "driver_depth": assumed(depth, "ring of virtio-blk, indirect descriptors", 32, 256),
-        "wbt": specified(multi_queue, "CONFIG_BLK_WBT_MQ is y, CONFIG_BLK_WBT_SQ is n [R]"),
+        "wbt": specified(multi_queue, _WBT_OF_ONE_QUEUE),
         "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
         "write_cache": specified("write back", "the default of virtio-blk"),
     }
 
 
 _COMMON_LIMITS: Final = {
-    "max_segment_bytes": specified(64 * KIB, f"{_LIMITS} [V]"),
+    "max_segment_bytes": specified(64 * KIB, f"{_LIMITS} [V 2.6.29-6.17]"),
     "nomerges": specified(0, "the kernel's default"),
     "max_discard_bytes": NO_DISCARD,
 }
-_FIFO_BATCH: Final = specified(16, "mechanisms.md 1.4 [V 3.10, 6.12]")
+_FIFO_BATCH: Final = specified(16, "docs/kernel/schedulers.md#deadline-and-mq-deadline [V 3.10, 6.12]")
+_WBT_OF_ONE_QUEUE: Final = f"{_WBT}: CONFIG_BLK_WBT_MQ is y, CONFIG_BLK_WBT_SQ is n [R]"
 
 
 def _most_bytes(release: Release, hardware: Given) -> Given:
     """Return max_sectors: the limit of the *hardware*, or the default of *release* where that is less."""
-    if (3, 19, 0) <= release < (4, 3, 0):
-        return hardware
-    default = 512 * KIB if release < (3, 19, 0) else 1280 * KIB if release < (6, 17, 0) else 4 * MIB
-    if hardware.value < default:
-        return hardware
-    return specified(default, f"{_LIMITS} [V 2.6.29 to 3.16, 4.3 to 6.14, 6.17]; the first releases are [R]")
+    default = rule_for("queue.max_sectors_bytes", release)
+    return hardware if default.value is None or hardware.value < default.value else default
 
 
 def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> Inputs:
@@ -103,18 +103,14 @@ def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> I
 
     *multi_queue*: the driver uses blk-mq in *release*, otherwise the legacy request queue.
     """
+    scheduler = rule_for("queue.scheduler", release, ONE_QUEUE if multi_queue else LEGACY)
     if not multi_queue:
-        scheduler = specified("cfq", "mechanisms.md 1.4 [R]: CONFIG_DEFAULT_IOSCHED")
-        nr_requests = specified(128, "mechanisms.md 1.6 [V 2.6.30, 3.10]: BLKDEV_MAX_RQ")
-    elif release < (4, 12, 0):
-        scheduler = specified("none", "blk-mq has no default scheduler before 4.12 [R]")
-        nr_requests = specified(depth, "blk-mq without a scheduler: the depth of the hardware queue [R]")
+        nr_requests = specified(128, f"{_POOL} [V 2.6.30, 3.10]: BLKDEV_MAX_RQ")
+    elif scheduler.value == "none":
+        nr_requests = specified(depth, f"{_TAGS}: the depth of the hardware queue [R]")
     else:
-        scheduler = specified(
-            "mq-deadline", "elevator_init_mq: for one hardware queue, from 4.12 on [R]; confirmed on 6.18"
-        )
         nr_requests = specified(
-            2 * min(depth, 128), "blk_mq_init_sched: twice the depth, at most 2 x 128 [R]"
+            2 * min(depth, 128), f"{_TAGS}: blk_mq_init_sched, twice the depth, at most 2 x 128 [V 6.1-6.17]"
         )
     elevator = {"scheduler": scheduler, "fifo_batch": _FIFO_BATCH}  # NOTE: 5.14 to 6.8 have an async_depth
     return {"elevator": elevator, "nr_requests": nr_requests}

@@ -94,11 +94,6 @@ class FilesystemSpec(Spec):
     kind: str
     size: Bytes
 
-    @classmethod
-    def rules_of(cls, kernel: str) -> Inputs:
-        """Return the inputs of ``Rules`` for *kernel* (a name in `models.catalogue.kernels`)."""
-        return {}
-
     @property
     def room(self) -> int:
         """Return the bytes that files can take."""

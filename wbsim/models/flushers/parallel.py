@@ -2,8 +2,8 @@
 
 Each context has separate lists, a thread and separate estimates.  Stands for the array bdi->wb_ctx[], which a
 mount of XFS grows to one context for each allocation group.  Stands also for an earlier posting of the
-series, with as many contexts as processors (mechanisms.md 4.3).  Left out: a write to bdi/nwritebacks while
-files are dirty.
+series, with as many contexts as processors (docs/kernel/flushers.md#several-contexts).  Left out: a write to
+bdi/nwritebacks while files are dirty.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ mark the dirty pages first (PAGECACHE_TAG_TOWRITE), which is left out.  In these
 therefore ends sooner than here; from 4.14 on its last wait follows the stream as well.
 
 Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wait_sb_inodes and ->sync_fs
-(fs/sync.c, fs/fs-writeback.c; mechanisms.md 5.1), and for vfs_fsync.  The contexts of a device get their work
-one after another, as in the series of report W25.  Left out, too: the mappings of block devices.
+(fs/sync.c, fs/fs-writeback.c; docs/kernel/inodes.md#sync), and for vfs_fsync.  The contexts of a device get
+their work one after another, as in the series of report W25.  Left out, too: the mappings of block devices.
 """
 
 from __future__ import annotations

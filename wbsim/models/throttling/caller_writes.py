@@ -4,8 +4,7 @@ Stands for balance_dirty_pages, balance_dirty_pages_ratelimited and task_dirty_l
 2.6.29 to 3.1.
 
 A task's limit is lowered by up to an eighth, in proportion to its share of the recent dirtying.  So a task
-that slept passes before a task that wrote.  (mechanisms.md 3.2 does not have this rule; it is from memory of
-the source, [R].)
+that slept passes before a task that wrote (docs/kernel/throttling.md#who-may-exceed-the-limits [R]).
 
 Left out: real-time tasks and laptop mode.  The kernel counts the pages between two checks per processor, the
 model counts them per task.

@@ -1,7 +1,7 @@
 """The inodes of one superblock, as the virtual filesystem keeps them: their list, their hash, their number.
 
 Stands for fs/inode.c (new_inode, inode_sb_list_add, iget_locked, evict), for wait_sb_inodes, inode_attach_wb,
-and for prune_dcache_sb and prune_icache_sb (mechanisms.md 5.1, 5.2).  Clean inodes are only counted, because
+and for prune_dcache_sb and prune_icache_sb (docs/kernel/inodes.md).  Clean inodes are only counted, because
 it makes no difference which inode is evicted.  The data of an inode is kept by its filesystem.  Left out: the
 LRU's lock in creat(2), the inodes of block devices.
 
@@ -84,8 +84,8 @@ def inode_locks(
 BATCH: Final = 128  # SHRINK_BATCH
 _LUMP: Final = 32
 """The largest number of inodes that are evicted in one step while their locks are not contended."""
-# The number of cache lines that another processor wrote last (mechanisms.md 5.2).  list_add writes to one
-# neighbour, the inode that was added last; list_del writes to two neighbours.
+# The cache lines that another processor wrote last: docs/kernel/inodes.md#what-lies-inside-each-hold.
+# list_add writes to one neighbour, the inode that was added last; list_del writes to two neighbours.
 _ADD: Final = 1
 _DEL: Final = 2
 

@@ -1,7 +1,7 @@
 """pdflush: a pool of threads for all devices, which do not block (to 2.6.31).
 
 Stands for mm/pdflush.c, and for background_writeout, wb_kupdate, wakeup_pdflush and writeback_inodes of that
-time (mechanisms.md 4.1).  Left out: writing superblocks (sync_supers), and other work of pdflush.
+time (docs/kernel/flushers.md#pdflush).  Left out: writing superblocks (sync_supers), and its other work.
 """
 
 from __future__ import annotations

@@ -15,14 +15,12 @@ from wbsim.models.filesystems.ext4.geometry import (
     kept_blocks,
 )
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.models.release import NEWEST_PATCH, has, release_of
 from wbsim.sim.param import (
     BadValue,
     Bytes,
     BytesOrNone,
     Count,
     Flag,
-    Given,
     Inputs,
     Interval,
     Ns,
@@ -33,50 +31,7 @@ from wbsim.sim.param import (
 )
 from wbsim.sim.units import PAGE_BYTES
 
-_BUMP_PAGES: Final = 32_768
 _LINEAR_GROUPS: Final = 4  # MB_DEFAULT_LINEAR_LIMIT
-_STREAM_PAGES: Final = 16  # s_mb_stream_request
-
-
-def ext4_rules(kernel: str) -> dict[str, Given]:
-    """Return the rules of *kernel* by its release; between two releases that were read, the earlier holds."""
-    release = release_of(kernel)
-    bump = 0 if release >= (3, 11, 0) else _BUMP_PAGES if release >= (2, 6, 32) else _STREAM_PAGES
-    page_bios = release < (2, 6, 37)
-    by_order, packs_closed = release >= (5, 13, 0), release >= (6, 0, 0)
-    goal_first = release >= (6, 0, 0) and not has(release, (6, 17, 0), (6, 12, 117))
-    goals = "per_processor" if release >= (6, 17, 0) else "one"
-    large_folios, unwritten = release >= (6, 16, 0), release >= (5, 6, 0)
-    return {
-        "bump_pages": specified(
-            bump, "mechanisms.md 2.5: s_max_writeback_mb_bump of 128 MiB, 2.6.32 to 3.10; earlier, 16 pages"
-        ),
-        "page_bios": specified(page_bios, "mechanisms.md 1.5 [V 2.6.34, 3.10]; up to 2.6.36"),
-        "by_order": specified(by_order, "fs/ext4/mballoc.c: mb_optimize_scan, since 5.13 [R]"),
-        "packs_closed": specified(
-            packs_closed, "fs/ext4/mballoc.c: since 6.0 [R]; earlier, mechanisms.md 6.6 [V 3.10]"
-        ),
-        "goal_first": specified(
-            goal_first,
-            "fs/ext4/mballoc.c: since 6.0 [V 6.1.192]; 6.17 does not [R], nor does the newest 6.12"
-            " [V 6.12.117]; on 6.18: docs/measurements.md E",
-        ),
-        "goals": specified(
-            goals, "fs/ext4/mballoc.c: one for each processor since 6.17 [R]; on 6.18: docs/measurements.md E"
-        ),
-        "large_folios": specified(large_folios, "fs/ext4; from 6.16 on [R]; on 6.18: docs/measurements.md H"),
-        "unwritten": specified(unwritten, "dioread_nolock is the default since 5.6 [R]"),
-        "write_lock": specified(
-            "exclusive" if has(release, (6, 10, 0), (6, 1, 192), (6, 6, NEWEST_PATCH)) else "shared",
-            "fs/ext4/inode.c: ext4_da_map_blocks, commit 0ea6560a, from 6.10 on [R]; also in 6.1.192 [V],"
-            " and so in the newest 6.6 [R]",
-        ),
-        "sync_data": specified(
-            release >= (2, 6, 30), "fs/buffer.c: __block_write_full_page, from 2.6.30 on, commit a64c8610 [R]"
-        ),
-    }
-
-
 _GROUP_BYTES: Final = GROUP_BLOCKS * PAGE_BYTES
 MOST_BYTES: Final = 64 << 40
 """Half a million groups; the model has as many groups."""
@@ -253,11 +208,6 @@ class Ext4Spec(FilesystemSpec):
     descriptors: BytesOrNone
     inodes_per_group: Annotated[Count, Field(multiple_of=INODES_PER_BLOCK, le=GROUP_BLOCKS)] = GROUP_INODES
     journal: JournalSpec
-
-    @classmethod
-    def rules_of(cls, kernel: str) -> Inputs:
-        """See `FilesystemSpec.rules_of`."""
-        return ext4_rules(kernel)
 
     @model_validator(mode="after")
     def _check(self) -> Ext4Spec:

@@ -7,14 +7,12 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field, model_validator
 
 from wbsim.models.filesystems.spec import FilesystemSpec, FlusherCosts
-from wbsim.models.release import has, release_of
 from wbsim.sim.param import (
     BadValue,
     Bytes,
     BytesOrNone,
     Count,
     Flag,
-    Given,
     Inputs,
     Interval,
     Ns,
@@ -24,78 +22,6 @@ from wbsim.sim.param import (
     specified,
 )
 from wbsim.sim.units import GIB, PAGE_BYTES
-
-_PREALLOC: Final = {
-    "fixed": "[V 2.6.34, 2.6.37]",
-    "size": "[V 2.6.39, 3.1]",
-    "preceding": "[V 3.10, 3.11, 6.17]",
-}
-_REPAIRED: Final = "2.6.34-n10"
-"""2.6.34 with the repair of report N10: a page walk counts pages, as from 2.6.35 on."""
-
-
-def _xfs(
-    prealloc: str,
-    *,
-    counts: str,
-    whole_calls: bool,
-    wraps: bool,
-    unwritten: bool,
-    zeroing: bool,
-    large_folios: bool,
-    cil: str,
-) -> dict[str, Given]:
-    return {
-        "prealloc": specified(prealloc, f"mechanisms.md 6.3 {_PREALLOC[prealloc]}"),
-        "whole_calls": specified(whole_calls, "fs/iomap; since 4.8 [R]; on 6.18: docs/measurements.md D"),
-        "zeroing_converts": specified(
-            zeroing, "fs/xfs/xfs_iomap.c; from 6.10 on [R]; on 6.18: docs/measurements.md D"
-        ),
-        "nr_to_write_counts": specified(counts, "mechanisms.md 2.5 [V 2.6.34-2.6.37]; since 2.6.32 [R]"),
-        "unwritten": specified(unwritten, "mechanisms.md 6.2: from 5.8 on [V 5.7.14, 5.8.1]"),
-        "large_folios": specified(
-            large_folios,
-            "fs/iomap: write(2) asks for them from 6.6 on [V 6.5, 6.6]; on 6.18: docs/measurements.md H",
-        ),
-        "cil": specified(
-            cil, "mechanisms.md 5.2, 7.5: one xc_cil_lock up to 5.19, per processor from 6.0 on"
-        ),
-        "wraps": specified(
-            wraps,
-            "fs/iomap: commit 64081362, from 4.20, 4.14.177 [V] and 4.19.118 [R] on; traces of 6.18",
-        ),
-    }
-
-
-def xfs_rules(kernel: str) -> dict[str, Given]:
-    """Return the rules of *kernel* by its release.
-
-    The source of a rule names the releases that were read, such as [V 3.10].  A change between two of these
-    releases has its release from mechanisms.md or from memory ([R]).
-    """
-    release = release_of(kernel)
-    rules = _xfs(
-        "fixed" if release < (2, 6, 38) else "size" if release < (3, 9, 0) else "preceding",
-        counts="calls_x4" if (2, 6, 32) <= release < (2, 6, 35) and kernel != _REPAIRED else "pages",
-        whole_calls=release >= (4, 8, 0),
-        wraps=not has(release, (4, 20, 0), (4, 14, 177), (4, 19, 118)),
-        unwritten=release >= (5, 8, 0),
-        zeroing=release >= (6, 10, 0),
-        large_folios=release >= (6, 6, 0),
-        cil="per_cpu" if release >= (6, 0, 0) else "spinlock",
-    )
-    spans_calls = specified(release >= (4, 6, 0), "fs/xfs/xfs_aops.c: xfs_writepage_ctx; from 4.6 on [R]")
-    tries = specified(release >= (6, 0, 0), "fs/xfs/xfs_file.c: FMODE_BUF_WASYNC; from 6.0 on [V 5.19, 6.0]")
-    sync_data = specified(release >= (2, 6, 34), "fs/xfs/xfs_aops.c: from 2.6.34 on, commit 06342cf8 [R]")
-    pagevec = specified(
-        31 if release >= (6, 9, 0) else 15 if release >= (4, 16, 0) else 14,
-        "include/linux/pagevec.h: PAGEVEC_SIZE [V 6.1, 6.12], changed in 4.16 and 6.9 [R]; mechanisms.md 2.4",
-    )
-    return {
-        **rules, "spans_calls": spans_calls, "sync_data": sync_data, "tries_writes": tries,
-        "pagevec": pagevec,
-    }  # fmt: skip
-
 
 CHUNK_INODES: Final = 64  # XFS_INODES_PER_CHUNK
 MAX_GROUP_BYTES: Final = GIB << 10  # XFS_AG_MAX_BYTES
@@ -346,11 +272,6 @@ class XfsSpec(FilesystemSpec):
     inactivate_items: Count
     log: LogSpec
 
-    @classmethod
-    def rules_of(cls, kernel: str) -> Inputs:
-        """See `FilesystemSpec.rules_of`."""
-        return xfs_rules(kernel)
-
     @model_validator(mode="after")
     def _check(self) -> XfsSpec:
         if self.cluster_bytes % self.inode_bytes or CHUNK_INODES * self.inode_bytes % self.cluster_bytes:
@@ -397,7 +318,8 @@ class XfsSpec(FilesystemSpec):
     def writeback_groups(self) -> int:
         """See `FilesystemSpec.writeback_groups`.
 
-        A mount asks for one writeback context for each allocation group (mechanisms.md 4.3).
+        A mount asks for one writeback context for each allocation group
+        (docs/kernel/flushers.md#several-contexts).
         """
         return self.agcount
 

@@ -36,7 +36,8 @@ _EXTENT_BYTES: Final = 16
 _WRITES: Final = {True: (4, 3, 4, 4), False: (3, 2, 2, 2)}
 """The writes of an operation to l_reserve_head, l_write_head, xc_ctx_lock and the checkpoint's order_id.
 
-With reverse mapping (True) an operation rolls its transaction once (mechanisms.md 7.5 [V 6.12]).
+With reverse mapping (True) an operation rolls its transaction once [V 6.12]
+(docs/kernel/locks.md#lines-that-every-processor-writes).
 """
 
 

@@ -1,24 +1,27 @@
-"""Rules that change with a release of Linux: one table, with the value on both sides of each change.
+"""The table of rules that change with a release: its form, and its values on both sides of each change.
 
-Every release that the code compares with has a row, and every rule that differs between kernels has one, too.
+`CHANGES` repeats the table from the notes on the kernel, because a wrong release has no other witness.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wbsim
 from wbsim.models.block.schedulers import schedulers_of
-from wbsim.models.catalogue.kernels import KERNELS, era_of
+from wbsim.models.catalogue.kernels import FIRST, KERNELS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.catalogue.queues import nvme_queue, sata_queue, virtio_queue
-from wbsim.models.release import NEWEST_PATCH, Release, has, release_of
+from wbsim.models.kernel_rules.lookup import rules_of
+from wbsim.models.kernel_rules.rule import ABSENT, Rule
+from wbsim.models.kernel_rules.table import NAMED, RULES
+from wbsim.models.release import bound_of, release_of
 from wbsim.sim.param import specified
 from wbsim.sim.units import GIB, KIB, MIB, MS, S
 
@@ -185,16 +188,6 @@ CHANGES: Final = tuple(
         ("mkfs.ext4.journal", "4.8", 128 * MIB, GIB),
     )
 )
-FILES: Final = {
-    "filesystems.xfs": "models/filesystems/xfs/spec.py",
-    "filesystems.ext4": "models/filesystems/ext4/spec.py",
-    "sata": "models/catalogue/queues.py",
-    "nvme": "models/catalogue/queues.py",
-    "virtio": "models/catalogue/queues.py",
-    "scheduler": "models/block/schedulers.py",
-    "mkfs": "models/catalogue/mkfs.py",
-}
-"""The file that decides the rules with each beginning; kernels.py decides all others."""
 SMALL, LARGE = (Target(size * GIB, 0, 0, rotates=False, processors=16) for size in (1, 1024))
 MADE: Final[dict[str, Any]] = {
     "mkfs.xfs.inode_bytes": lambda release: made_xfs(LARGE, release).inode_bytes,
@@ -244,141 +237,69 @@ def test_each_rule_changes_with_its_release(change: Change) -> None:
     assert found == (change.before, change.after)
 
 
-def compared_releases(path: Path) -> set[Release]:
-    """Return the releases that the source at *path* names as tuples, without those that it assigns types."""
-    return {
-        (node.elts[0].value, node.elts[1].value, node.elts[2].value)
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Tuple)
-        and len(node.elts) == 3
-        and all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in node.elts)
-    }  # type: ignore[misc]
+def histories() -> dict[tuple[str, str], list[Rule]]:
+    """Return the rows of each key and condition, in the order of the table."""
+    found: dict[tuple[str, str], list[Rule]] = {}
+    for row in RULES:
+        found.setdefault((row.key, row.condition), []).append(row)
+    return found
 
 
-PACKAGE: Final = Path(wbsim.__file__).parent
-LIMITS: Final = {
-    "models/catalogue/kernels.py": {(2, 6, 29), (4, 9, 0)},
-    "models/block/schedulers.py": {(4, 20, 999)},
-}
-"""Releases at which no rule changes: the first that can be run, the last before 5.0, and 4.9, an era."""
-OTHERS: Final = {"experiments/config/filesystems.py", "models/release.py"}
-"""Sources with releases that are no bound: one that stands for any, and examples."""
+def test_each_history_starts_at_the_first_release() -> None:
+    """Its rows go on in time; named kernels have a row for their release alone."""
+    for (key, condition), rows in histories().items():
+        mainline = [row.since[0] for row in rows]
+        assert mainline == sorted(set(mainline)), key
+        assert condition in NAMED or mainline[0] == bound_of(FIRST), key
 
 
-def bound_of(change: Change) -> Release:
-    """Return the release of *change* as the code writes it, with 0 for a series."""
-    major, minor, patch = map(int, f"{change.release}.0".split(".")[:3])
-    return major, minor, patch
+def test_stable_series_get_a_change_from_a_later_mainline_release() -> None:
+    for row in RULES:
+        mainline, *stable = row.since
+        assert all(release < mainline for release in stable), row.key
+        assert len({release[:2] for release in stable}) == len(stable), row.key
 
 
-def source_of(change: Change) -> str:
-    """Return the source that decides the rule of *change*."""
-    areas = (source for area, source in FILES.items() if change.rule.startswith(f"{area}."))
-    return next(areas, "models/catalogue/kernels.py")
+def test_each_row_changes_the_value_of_the_row_in_front() -> None:
+    """Later rows say what a user sees of the change; the first row of a key has nothing to say."""
+    for (key, condition), rows in histories().items():
+        for earlier, later in pairwise(rows):
+            assert earlier.given.value != later.given.value, key
+        assert [bool(row.effect) for row in rows] == [condition in NAMED] + [True] * (len(rows) - 1), key
 
 
-def test_every_release_in_the_code_has_a_row() -> None:
-    """A release that a source compares with is in `CHANGES`, for a rule that this source decides."""
-    missing = []
-    for path in PACKAGE.rglob("*.py"):
-        name = path.relative_to(PACKAGE).as_posix()
-        if name in OTHERS or "wbsim.models.release import" not in path.read_text():
-            continue
-        rows = {bound_of(change) for change in CHANGES if source_of(change) == name}
-        missing += [(name, release) for release in compared_releases(path) - rows - LIMITS.get(name, set())]
-    assert missing == []
+def test_each_row_has_a_source() -> None:
+    assert [row.key for row in RULES if not row.given.source] == []
 
 
-def numbers_of(kernel: str) -> dict[str, Any]:
-    """Return the numbers of *kernel* by their paths."""
-    return {number.path: number.value for number in KERNELS[kernel].numbers()}
+NAMES: Final = {".".join(map(str, row.since[0])) for row in RULES} | {*NAMED}
 
 
-SERIES: Final = [
-    f"{major}.{minor}" for major, most in ((3, 19), (4, 20), (5, 19), (6, 18)) for minor in range(most + 1)
-]
-OLD: Final = [f"2.6.{minor}" for minor in range(29, 40)]
+@pytest.mark.parametrize("kernel", sorted(NAMES))
+def test_rules_of_a_kernel_are_its_numbers(kernel: str) -> None:
+    """Each rule without a condition is a number of the kernel, at the path of its key."""
+    numbers = {number.path: number.value for number in KERNELS[kernel].numbers()}
+    for (key, condition), row in rules_of(release_of(kernel), kernel).items():
+        if not condition and key.partition(".")[0] not in ("queue", "schedulers", "mkfs"):
+            assert numbers.get(key, ABSENT) == row.given.value, key
 
 
-def test_every_rule_that_differs_between_releases_has_a_row() -> None:
-    """Two series in a row differ only in rules that change between them by `CHANGES`.
-
-    A kind of throttle or flusher has other numbers than another kind; these come and go with it.
-    """
-    rules = {change.rule for change in CHANGES}
-    kinds = ("throttling.", "flusher.", "sched.")
-    found = set[str]()
-    for earlier, later in zip([*OLD, *SERIES], [*OLD, *SERIES][1:], strict=False):
-        old, new = numbers_of(earlier), numbers_of(later)
-        found |= {
-            path
-            for path in old | new
-            if old.get(path) != new.get(path)
-            and path != "name"
-            and not (path.startswith(kinds) and (path in old) != (path in new))
-        }
-    assert found - rules == set()
+def compared_releases(source: str) -> list[int]:
+    """Return the lines of *source* that compare something with a release, a tuple of three numbers."""
+    compared = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Compare)]
+    return [
+        node.lineno
+        for node in compared
+        if any(isinstance(side, ast.Tuple) and len(side.elts) == 3 for side in (node.left, *node.comparators))
+    ]
 
 
-@given(st.sampled_from(SERIES))
-def test_every_series_is_in_the_catalogue(series: str) -> None:
-    """A patch level and the suffix of a distribution change only the name of the kernel."""
-    kernel = KERNELS[series]
-    assert kernel.name == series
-    assert KERNELS[f"{series}.999-generic"].model_copy(update={"name": series}) == kernel
-    assert f"{series}.1" in KERNELS
-    assert all(number.given is not None for number in kernel.numbers())
-
-
-@pytest.mark.parametrize("name", ["2.6.28", "2.6.9", "6.19", "7.0", "1", "linux", "", "3", "3."])
-def test_unknown_release_is_not_in_the_catalogue(name: str) -> None:
-    """The names are too old, too new, or no releases."""
-    assert name not in KERNELS
-
-
-def test_releases_compare_as_numbers() -> None:
-    """Release 6.12 is later than 6.8.  A series counts as its newest patch level."""
-    assert release_of("6.12") > release_of("6.8.300") == (6, 8, 300)
-    assert release_of("5.15") == (5, 15, NEWEST_PATCH) > release_of("5.15.55-rc1")
-    with pytest.raises(ValueError, match="is not a kernel version"):
-        release_of("x6.1")
-    assert "6.12" not in list(KERNELS), "only kernels of a report, a source or a measurement are listed"
-    assert len(list(KERNELS)) == len(KERNELS)
-
-
-@pytest.mark.parametrize(
-    ("release", "found"),
-    [
-        ((5, 9, 9), False),
-        ((5, 10, 88), False),
-        ((5, 10, 89), True),
-        ((5, 11, 999), False),
-        ((5, 16, 0), True),
-    ],
-)
-def test_stable_series_has_a_change_that_later_series_lack(release: Release, found: bool) -> None:
-    """A change of 5.16 went to 5.10.89, so 5.11 to 5.15 lack it."""
-    assert has(release, (5, 16, 0), (5, 10, 89)) == found
-
-
-def test_repaired_kernel_of_n10_counts_pages() -> None:
-    """2.6.34 with the repair of report N10 counts pages, as 2.6.35 does."""
-    assert value("2.6.34-n10", "filesystems.xfs.nr_to_write_counts") == "pages"
-
-
-ERAS: Final = {
-    "2.6.39": ["2.6.39", "3.0"], "3.1": ["3.1", "3.7"], "3.11": ["3.8", "4.2"], "4.3": ["4.3", "4.8"],
-    "4.9": ["4.9"], "4.19": ["4.10", "4.14", "4.20"],
-    "5.4": ["5.0", "5.9", "5.10.88", "5.11", "5.14", "5.15.15"],
-    "5.10": ["5.10.89", "5.10", "5.15.16", "5.15.54"], "5.15": ["5.15.55", "5.15"], "5.17": ["5.16", "5.17"],
-    "5.18": ["5.18", "6.0", "6.1.24", "6.2.11"],
-    "6.1": ["6.1.25", "6.1", "6.2", "6.3", "6.12.116"], "6.14": ["6.13", "6.16"],
-    "6.17": ["6.12.117", "6.12.200", "6.17", "6.18"],
-}  # fmt: skip
-"""Releases whose plug is that of an era; the first and the last of each era are among them."""
-
-
-@pytest.mark.parametrize(("era", "releases"), ERAS.items())
-def test_release_has_the_plug_of_its_era(era: str, releases: list[str]) -> None:
-    """An era lasts until the release before the next era."""
-    assert [era_of(release) for release in releases] == [era] * len(releases)
+def test_releases_are_compared_in_the_table_alone() -> None:
+    """A rule that another source decides by the release would be missing in `list rules` and `diff`."""
+    sources = {path: path.read_text() for path in Path(wbsim.__file__).parent.rglob("*.py")}
+    users = [path for path, text in sources.items() if "models.release import" in text]
+    assert len(users) > 5
+    assert [(path, lines) for path in users if (lines := compared_releases(sources[path]))] == []
+    bounds = {path.name for path in users if re.search(r"import .*\b(has|bound_of)\b", sources[path])}
+    assert bounds == {"rule.py", "kernels.py"}
+    assert compared_releases("if release >= (6, 1, 0): pass") == [1]

@@ -1,0 +1,42 @@
+"""`wbsim diff`: the rules that changed between two kernels, and what each change does."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from wbsim.experiments.commands.options import add_json, print_json
+
+HELP = "print what changed between two kernels, and what each change does"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of the command to *parser*."""
+    for name, which in (("before", "the earlier"), ("after", "the later")):
+        parser.add_argument(
+            name,
+            metavar=name.upper(),
+            help=f"{which} kernel: a release such as 6.1.25, or a name",
+        )
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Print the changes; return the exit status."""
+    from wbsim.experiments.config.problems import BadInput, Problem
+    from wbsim.experiments.formats.kernel_rules import difference_document, difference_text
+    from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
+    from wbsim.models.release import release_of
+
+    kernels = arguments.before, arguments.after
+    unknown = [name for name in kernels if name not in KERNELS]
+    if unknown:
+        message = f"is unknown; give a release from {FIRST} to {LAST}, or a name of wbsim list kernels"
+        raise BadInput([Problem("diff", name, message) for name in unknown])
+    if release_of(arguments.after) < release_of(arguments.before):
+        message = f"is earlier than {arguments.before}; give the earlier kernel first"
+        raise BadInput([Problem("diff", arguments.after, message)])
+    if arguments.json:
+        print_json(difference_document(*kernels))
+    else:
+        print(difference_text(*kernels))
+    return 0

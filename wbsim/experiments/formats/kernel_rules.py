@@ -1,0 +1,147 @@
+"""The rules of kernels as text: the history of each rule, and what changed between two kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from wbsim.experiments.formats.table import duration_text, table
+from wbsim.models.kernel_rules.lookup import changes
+from wbsim.models.kernel_rules.rule import ABSENT, Rule
+from wbsim.models.kernel_rules.table import NAMED
+from wbsim.models.release import NEWEST_PATCH, Release
+from wbsim.models.scenario import KernelSpec
+from wbsim.sim.units import KIB
+
+
+def rule_name(rule: Rule) -> str:
+    """Return the key of *rule* as a configuration writes it, with the condition that it depends on."""
+    key = f"kernel.{rule.key}" if rule.key.partition(".")[0] in KernelSpec.model_fields else rule.key
+    return f"{key} ({rule.condition})" if rule.condition else key
+
+
+def _place(rule: Rule) -> str:
+    """Return the name of *rule* where the kernel is known, so that a named kernel is no condition."""
+    return rule_name(rule._replace(condition="") if rule.condition in NAMED else rule)
+
+
+def histories_table(rules: Iterable[Rule]) -> str:
+    """Return a table with a line for each rule: all values, each with the releases that brought it."""
+    rows = []
+    for name, group in groupby(rules, rule_name):
+        first, *later = group
+        values = [value_text(first), *(f"{value_text(row)} ({_releases(row.since)})" for row in later)]
+        rows.append((name, ", ".join(values)))
+    return table(("rule", "values, and the first releases that have each"), rows, left=2)
+
+
+def history_text(rules: Iterable[Rule]) -> str:
+    """Return a paragraph for each rule: a value a line, what a user sees of it, and its evidence."""
+    paragraphs = []
+    for name, group in groupby(rules, rule_name):
+        lines = [name]
+        for row in group:
+            lines.append(f"  from {_releases(row.since)} on: {value_text(row)}")
+            lines += [f"    {text}" for text in (row.effect, row.given.source) if text]
+        paragraphs.append("\n".join(lines))
+    return "\n\n".join(paragraphs)
+
+
+def difference_text(before: str, after: str) -> str:
+    """Return what changed between two kernels: each rule with both values, and what a user sees of it."""
+    found = list(changes(before, after))
+    if not found:
+        return f"{before} and {after} have equal rules here: runs under both are equal"
+    count = "1 rule differs" if len(found) == 1 else f"{len(found)} rules differ"
+    paragraphs = [f"{count} between {before} and {after}, in the order of a page's way:"]
+    for old, new in found:
+        values = f"{value_text(old)} -> {value_text(new)}"
+        since = "" if new.condition in NAMED else f", from {_releases(new.since)} on"
+        paragraphs.append(f"{_place(new)}: {values}{since}\n  {new.effect}")
+    paragraphs.append("wbsim list rules RULE prints the evidence.")
+    return "\n\n".join(paragraphs)
+
+
+def difference_document(before: str, after: str) -> dict[str, Any]:
+    """Return what changed between two kernels as a JSON document."""
+    return {
+        "before": before,
+        "after": after,
+        "rules": [
+            {
+                "rule": _place(new), "before": _plain(old), "after": _plain(new),
+                "since": _names(new.since), "effect": new.effect, "source": new.given.source,
+            }
+            for old, new in changes(before, after)
+        ],
+    }  # fmt: skip
+
+
+def value_text(rule: Rule) -> str:
+    """Return the value of *rule* with its unit; "-" if the rule no longer exists."""
+    value = rule.given.value
+    if value is ABSENT:
+        return "-"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    unit = _units().get(rule.key) or ("B" if rule.key.endswith("_bytes") else "")
+    if unit == "ns":
+        return duration_text(value)
+    if unit in ("B", "B/s"):
+        return _bytes_text(value) + unit.removeprefix("B")
+    return str(value)
+
+
+def _plain(rule: Rule) -> Any:
+    return None if rule.given.value is ABSENT else rule.given.value
+
+
+@lru_cache(maxsize=1)
+def _units() -> dict[str, str]:
+    """Return the unit of each number of a kernel by its path, from kernels that have all parts."""
+    from wbsim.models.catalogue.kernels import KERNELS
+
+    kernels = [KERNELS[name] for name in ("2.6.29", "3.1", "6.18")]
+    return {number.path: number.unit for kernel in kernels for number in kernel.numbers()}
+
+
+def _bytes_text(size: int) -> str:
+    """Return a size in the largest binary unit that divides it.
+
+    >>> _bytes_text(1280 * 1024), _bytes_text(65_535 * 512), _bytes_text(64)
+    ('1280 KiB', '33553920 B', '64 B')
+    """
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size and size % KIB**power == 0:
+            return f"{size // KIB**power} {unit}"
+    return f"{size} B"
+
+
+def _names(since: Sequence[Release]) -> list[str]:
+    return [_name(*release) for release in since]
+
+
+def _name(major: int, minor: int, patch: int) -> str:
+    """Return the name of a first release; "6.6.y" is a series whose patch level is not known.
+
+    >>> _name(5, 16, 0), _name(2, 6, 30), _name(6, 6, 999)
+    ('5.16', '2.6.30', '6.6.y')
+    """
+    if patch == NEWEST_PATCH:
+        return f"{major}.{minor}.y"
+    return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
+
+
+def _releases(since: Sequence[Release]) -> str:
+    *others, last = _names(since)
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def rules_below(rules: Iterable[Rule], path: str) -> Iterator[Rule]:
+    """Yield the rules whose name is *path*, or below it, with or without ``kernel.`` in front."""
+    path = path.removeprefix("kernel.")
+    return (row for row in rules if row.key == path or row.key.startswith(f"{path}."))

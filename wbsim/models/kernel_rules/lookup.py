@@ -1,0 +1,65 @@
+"""The rules that a release has, and those that two releases have differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from wbsim.models.kernel_rules.rule import Rule
+from wbsim.models.kernel_rules.table import RULES
+from wbsim.models.release import Release, release_of
+from wbsim.sim.param import Given, Inputs
+
+
+@lru_cache(maxsize=256)
+def rules_of(release: Release, kernel: str = "") -> Mapping[tuple[str, str], Rule]:
+    """Return the rules of *release* by key and condition: the last row of each that holds.
+
+    A row whose condition is the name *kernel* replaces the row without a condition.
+    """
+    return {
+        (row.key, "" if row.condition == kernel else row.condition): row
+        for row in RULES
+        if row.holds(release)
+    }
+
+
+def rule_for(key: str, release: Release, condition: str = "") -> Given:
+    """Return the value of the rule *key* in *release* under *condition*, with its source."""
+    return rules_of(release)[key, condition].given
+
+
+def inputs_of(kernel: str) -> Inputs:
+    """Return the rules of *kernel*, a release or a named kernel, as a tree: ``plug`` has the key ``tried``.
+
+    Rules with another condition than the kernel's name are left out, as are those that do not exist.
+    """
+    tree: Inputs = {}
+    for (key, condition), row in rules_of(release_of(kernel), kernel).items():
+        if condition or not row.exists:
+            continue
+        *path, name = key.split(".")
+        branch = tree
+        for part in path:
+            branch = branch.setdefault(part, {})
+        branch[name] = row.given
+    return tree
+
+
+class Change(NamedTuple):
+    """A rule that two kernels have differently: the row of each."""
+
+    before: Rule
+    after: Rule
+
+
+def changes(before: str, after: str) -> Iterator[Change]:
+    """Yield the rules that differ between two kernels, in the order of the table.
+
+    Two rows with one value, such as those of a repaired kernel and of a later release, are no change.
+    """
+    old, new = (rules_of(release_of(kernel), kernel) for kernel in (before, after))
+    for key, row in new.items():
+        if key in old and old[key].given.value != row.given.value:
+            yield Change(old[key], row)

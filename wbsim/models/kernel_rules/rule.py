@@ -1,0 +1,52 @@
+"""One row of the table of the kernel's rules."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from wbsim.models.release import Release, bound_of, has
+from wbsim.sim.param import Given, specified
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT: Final = _Absent()
+"""The value of a rule that does not exist in some releases."""
+
+
+class Rule(NamedTuple):
+    """A rule of the kernel from some releases on.
+
+    * ``key``: the path of the rule, such as ``plug.max_requests``.
+    * ``condition``: the driver, the kind of queue or the named kernel that alone has it; empty: all have it.
+    * ``since``: the first release of mainline, and then the first of stable series that have it, too.
+    * ``given``: the value with its origin and source; `ABSENT` is the value of a rule that ends.
+    * ``effect``: what a user sees of the change, as a sentence; empty in the first row of a key.
+    """
+
+    key: str
+    condition: str
+    since: tuple[Release, ...]
+    given: Given
+    effect: str
+
+    @property
+    def exists(self) -> bool:
+        """False: releases from here on do not have the rule."""
+        return self.given.value is not ABSENT
+
+    def holds(self, release: Release) -> bool:
+        """Return whether *release* has the row; a later row of its key may replace it."""
+        return has(release, *self.since)
+
+
+def rule(key: str, condition: str, since: str, value: Any, source: str = "", effect: str = "") -> Rule:
+    """Return a row; *since* has releases such as "5.16 5.10.89", mainline's first.
+
+    *value* comes from the kernel's source, and *source* says where, unless it is a `Given` with an origin.
+    """
+    given = value if isinstance(value, Given) else specified(value, source)
+    return Rule(key, condition, tuple(map(bound_of, since.split())), given, effect)
