@@ -117,14 +117,14 @@ _LIMITS_AND_THROTTLING: Final = (
     _history(
         "throttling.waits",
         ("2.6.29", "congestion", f"{_CALLERS} [V 2.6.29, 2.6.30]; in 2.6.31 [R]"),
-        ("2.6.32", "jiffies", f"{_CALLERS} [V 2.6.32, 2.6.34, 2.6.37]",
+        ("2.6.32", "jiffies", f"{_CALLERS} [V 2.6.32, 2.6.34]",
          "A writer sleeps for 1 jiffy, 2, 4 up to 100 ms, and no longer until a queue leaves congestion."),
         ("3.2", ABSENT, _SLEEPERS, "Pauses follow the bandwidth of the device."),
     ),
     _history(
         "throttling.initial_bandwidth",
         ("2.6.29", None, f"{_VISIT} [V 2.6.39, 3.0.8]"),
-        ("3.1", 100 * MIB, f"{_SLEEPERS} [V 3.1, 3.11]: INIT_BW of mm/backing-dev.c",
+        ("3.1", 100 * MIB, f"{_SLEEPERS} [V 3.0.8, 3.1.3]; INIT_BW [V 3.11, 6.12]",
          "Each device has an estimate of its bandwidth, which chunks and shares follow."),
     ),
 )  # fmt: skip
@@ -153,7 +153,10 @@ _FLUSHERS: Final = (
 )  # fmt: skip
 
 _WRITEBACK: Final = (
-    _history("writeback.slice_time", ("2.6.29", 100 * MS, f"{_WORK} [V 3.1.3, 3.11, 4.3, 6.17]: HZ/10")),
+    _history(
+        "writeback.slice_time",
+        ("2.6.29", 100 * MS, f"{_WORK} [V 3.1.3, 3.11, 4.3, 6.17]: HZ/10; nr_to_write replaces it to 3.0"),
+    ),
     _history("writeback.expire", ("2.6.29", 30 * S, f"{_INTERVALS} [V all]: dirty_expire_centisecs")),
     _history("writeback.interval", ("2.6.29", 5 * S, f"{_INTERVALS} [V all]: dirty_writeback_centisecs")),
     _history(
@@ -170,20 +173,20 @@ _WRITEBACK: Final = (
     ),
     _history(
         "writeback.leaves",
-        ("2.6.29", False, f"{_WORK} [V 2.6.37]"),
-        ("2.6.38", True, f"{_WORK} [V 3.11; R: commit aa373cf5]",
+        ("2.6.29", False, f"{_WORK} [R]"),
+        ("2.6.38", True, f"{_WORK} [V 3.11; R: 2.6.38]",
          "Periodic and background writeback end as soon as other work is queued, such as a sync."),
     ),
     _history(
         "writeback.explicit_takes",
         ("2.6.29", "at_pass", f"{_LISTS} [R]: writeback_inodes_wb of 2.6.34 has start = jiffies"),
-        ("2.6.37", "at_start", f"{_LISTS} [V 2.6.37, 3.11, 6.17]",
+        ("2.6.37", "at_start", f"{_LISTS} [V 3.11, 6.17; R: 2.6.37]",
          "Explicit work leaves files alone that became dirty after its start."),
     ),
     _history(
         "writeback.background_takes",
-        ("2.6.29", "at_pass", f"{_LISTS} [V 2.6.39, 3.0.8]"),
-        ("3.1", "at_start", f"{_LISTS} [V 3.0.8, 3.1.3, 3.2.0]",
+        ("2.6.29", "at_pass", f"{_LISTS} [V 2.6.39]"),
+        ("3.1", "at_start", f"{_LISTS} [V 2.6.39, 3.1.3, 3.2.0]",
          "Long background work ignores files that became dirty after its start."),
         ("3.3", "at_pass", f"{_LISTS} [V 3.2.0, 3.3.8]",
          "Background work takes files that were dirty when its pass began."),
@@ -226,7 +229,7 @@ _XFS: Final = (
         ("2.6.29", "pages", f"{_NR_TO_WRITE} [R]"),
         ("2.6.32", "calls_x4", f"{_NR_TO_WRITE} [V 2.6.34]; since 2.6.32 [R]",
          "A visit counts calls of writepage, and writes 24 MiB, a third of it in pieces of 8 KiB."),
-        ("2.6.35", "pages", f"{_NR_TO_WRITE} [V 2.6.34, 2.6.35]", "A visit counts pages again: 4 MiB."),
+        ("2.6.35", "pages", f"{_NR_TO_WRITE} [V 2.6.34, 2.6.35]", "A visit counts pages again."),
     ),
     _history(
         "filesystems.xfs.nr_to_write_counts",
@@ -244,7 +247,7 @@ _XFS: Final = (
     _history(
         "filesystems.xfs.sync_data",
         ("2.6.29", False, f"{_XFS_WRITES} [R]"),
-        ("2.6.34", True, f"{_XFS_WRITES} [R]: fs/xfs/xfs_aops.c, commit 06342cf8",
+        ("2.6.34", True, f"{_XFS_WRITES} [R]",
          "Data that fsync(2) writes is synchronous to the scheduler, and leaves first under CFQ."),
     ),
     _history(
@@ -261,9 +264,9 @@ _XFS: Final = (
     ),
     _history(
         "filesystems.xfs.pagevec",
-        ("2.6.29", 14, f"{_WALK} [V 6.1]: PAGEVEC_SIZE"),
-        ("4.16", 15, f"{_WALK} [R]", "The flusher finds 15 dirty pages at a time, instead of 14."),
-        ("6.9", 31, f"{_WALK} [V 6.12; R]",
+        ("2.6.29", 14, f"{_WALK} [V 2.6.29-3.11]: PAGEVEC_SIZE"),
+        ("4.16", 15, f"{_WALK} [V 6.1; R: 4.16]", "The flusher finds 15 dirty pages at a time, not 14."),
+        ("6.9", 31, f"{_WALK} [V 6.12; R: 6.9]",
          "The flusher finds 31 dirty pages at a time: more pages that become dirty between them wait."),
     ),
     _history(
@@ -321,7 +324,7 @@ _EXT4_ROWS: Final = (
     _history(
         "filesystems.ext4.sync_data",
         ("2.6.29", False, f"{_EXT4_BIOS} [R]"),
-        ("2.6.30", True, f"{_EXT4_BIOS} [R]: __block_write_full_page, commit a64c8610",
+        ("2.6.30", True, f"{_EXT4_BIOS} [R]: __block_write_full_page",
          "Data that fsync(2) writes is synchronous to the scheduler, and leaves first under CFQ."),
     ),
     _history(
@@ -332,8 +335,8 @@ _EXT4_ROWS: Final = (
     ),
     _history(
         "filesystems.ext4.by_order",
-        ("2.6.29", False, f"{_EXT4} [V 5.11]"),
-        ("5.13", True, f"{_EXT4} [R]: mb_optimize_scan; [V 5.11, 5.14.2]",
+        ("2.6.29", False, f"{_EXT4} [R]"),
+        ("5.13", True, f"{_EXT4} [R]: mb_optimize_scan; [V 5.14.2, 5.19]",
          "The search for free space takes groups by the size of their free runs, and not in line."),
     ),
     _history(
@@ -436,7 +439,7 @@ _PLUGS: Final = (
         ("5.0", "fifo", f"{_PLUG} [V 4.20, 5.0.1]", "A flush hands over requests in order of arrival."),
         ("5.18", "lifo", f"{_LATE_PLUG} [V 5.17-rc5, 5.19, 6.0-rc1]",
          "The scheduler gets the newest request first: fewer merges at insertion, and seeks backwards."),
-        ("6.3 6.1.25 6.2.12", "fifo", f"{_LATE_PLUG} [V 6.1.192, 6.2.12, 6.4.6]",
+        ("6.3 6.1.25 6.2.12", "fifo", f"{_LATE_PLUG} [V 6.1.192, 6.2.12, 6.4.6; R: 6.1.25]",
          "The scheduler gets requests in order of arrival."),
     ),
     _history(
@@ -447,7 +450,7 @@ _PLUGS: Final = (
         ("5.16", "fifo", f"{_LATE_PLUG} [V 5.17-rc5]", "Queues of an array get requests in turns."),
         ("5.18", "lifo", f"{_LATE_PLUG} [V 5.17-rc5, 5.19, 6.0-rc1]",
          "Queues of an array get the newest request first."),
-        ("6.3 6.1.25 6.2.12", "fifo", f"{_LATE_PLUG} [V 6.1.192, 6.2.12, 6.4.6]",
+        ("6.3 6.1.25 6.2.12", "fifo", f"{_LATE_PLUG} [V 6.1.192, 6.2.12, 6.4.6; R: 6.1.25]",
          "Queues of an array get requests in order of arrival."),
     ),
     _history(
@@ -527,7 +530,9 @@ _QUEUES: Final = (
     _history(
         "queue.max_segments",
         ("2.6.29", None, f"{_LIMITS} [R]: a segment for each page of a command, plus one"),
-        ("4.20", 128, f"{_LIMITS} [V 6.12]; from 4.20 on [R]",
+        ("4.20", 127, f"{_LIMITS} [V 6.1.192]: NVME_MAX_SEGS; from 4.20 on [R]",
+         "A command of an NVMe drive has at most 127 segments."),
+        ("6.3", 128, f"{_LIMITS} [V 6.1.192, 6.12.117]: NVME_MAX_SEGS; from 6.3 on [R]",
          "A command of an NVMe drive has at most 128 segments."),
         ("6.17", 256, f"{_LIMITS} [V 6.17]; its first release is [R]",
          "A command of an NVMe drive has at most 256 segments."),
@@ -535,8 +540,8 @@ _QUEUES: Final = (
     ),
     _history(
         "queue.driver_depth",
-        ("2.6.29", 31, f"{_LIMITS} [V 2.6.29, 3.10]"),
-        ("4.18", 32, f"{_LIMITS} [R]", "A SATA disk takes 32 commands at once, and not 31."),
+        ("2.6.29", 31, f"{_TAGS} [V 2.6.29, 3.10]"),
+        ("4.18", 32, f"{_TAGS} [R]", "A SATA disk takes 32 commands at once, and not 31."),
         condition=SATA,
     ),
     *(
@@ -570,25 +575,25 @@ _LOCKS_INODES_AND_TASKS: Final = (
     _history(
         "rwsem_steals",
         ("2.6.29", False, f"{_LOCKS} [R]"),
-        ("3.9", True, f"{_LOCKS} [R]: rwsem_down_write_failed, commit ce6711f3",
+        ("3.9", True, f"{_LOCKS} [R]: rwsem_down_write_failed",
          "A writer takes a free rwsem before tasks that sleep for it."),
     ),
     _history(
         "rwsem_spins",
         ("2.6.29", False, f"{_LOCKS} [R]"),
-        ("3.16", True, f"{_LOCKS} [R]: kernel/locking/rwsem-xadd.c, commit 4fc828e2",
+        ("3.16", True, f"{_LOCKS} [R]: kernel/locking/rwsem-xadd.c",
          "A writer spins while the owner of the rwsem runs, instead of going to sleep."),
     ),
     _history(
         "rwsem_spin",
         ("2.6.29", 0, f"{_LOCKS} [R]"),
-        ("5.3", 10_500, f"{_LOCKS} [R]: rwsem_rspin_threshold for one reader",
+        ("5.3", 10_500, f"{_LOCKS} [V 5.3.1, 6.1, 6.12]: rwsem_rspin_threshold for one reader",
          "A writer spins for some microseconds while readers own the rwsem."),
     ),
     _history(
         "rwsem_hand_off",
         ("2.6.29", 0, f"{_LOCKS} [R]"),
-        ("5.3", 4 * MS, f"{_LOCKS} [R]: RWSEM_WAIT_TIMEOUT; on 6.18: docs/measurements.md R",
+        ("5.3", 4 * MS, f"{_LOCKS} [V 6.1, 6.12; R: 5.3]: RWSEM_WAIT_TIMEOUT; docs/measurements.md R",
          "A writer that has slept for 4 ms gets the rwsem next: no one starves."),
     ),
     _history(
@@ -697,7 +702,7 @@ _LOCKS_INODES_AND_TASKS: Final = (
     _history(
         "sched.stacks",
         ("2.6.29", False, "select_idle_sibling [R]"),
-        ("5.6", True, "select_idle_sibling: commit 52262ee5, from 5.6 on [R; V 6.12]",
+        ("5.6", True, "select_idle_sibling: from 5.6 on [R; V 6.12]",
          "A task that a bound worker wakes stays on the worker's processor."),
     ),
     *(
