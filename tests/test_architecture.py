@@ -330,7 +330,7 @@ def placeholders(source: str) -> list[str]:
 
 
 PLACEHOLDERS = {
-    "keys_without_spec.py": "A disk with a `count`; each gets this filesystem, and `{n}` in `at`",
+    "grammar.py": "The keys of a mount with a `count`; each gets this filesystem, and `{n}` in `at`",
     "programs.py": "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}",
     "kinds.py": "not a valid {kind}",
     "sweep.py": "the values of a key; several keys are combined",

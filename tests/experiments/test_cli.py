@@ -478,7 +478,7 @@ def test_invalid_directory_name_is_refused(word: str, capsys: pytest.CaptureFixt
 def test_error_about_an_argument_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Line feeds and control characters of the argument are escaped."""
     with pytest.raises(SystemExit):
-        main(["list", "kernels", "a\n\x1b[31mb"])
+        main(["list", "kernels", "plug", "a\n\x1b[31mb"])
     assert capsys.readouterr().err == ("wbsim: unrecognized arguments: a\\n\\x1b[31mb; see wbsim --help\n")
 
 

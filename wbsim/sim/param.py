@@ -131,9 +131,10 @@ class BadValue(ValueError):
 
 
 class Unit(NamedTuple):
-    """Marks a field with the unit of its value."""
+    """Marks a field with the unit of its value; *optional*: a configuration may leave the unit out."""
 
     name: str
+    optional: bool = False
 
 
 def number(value: object) -> object:

@@ -90,6 +90,24 @@ def test_linux_name_in_a_configuration_gives_the_right_key(line: str, told: str)
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ("vm.dirty_ratio=10", "vm.dirty_ratio: is Linux's name; the key is kernel.dirty.dirty_ratio"),
+        ("dirty_bytes=5", "dirty_bytes: is Linux's name; the key is kernel.dirty.dirty_bytes"),
+        ("vm.swappiness=3", "is Linux's name of a setting that is not modelled; leave it out"),
+        ("nomerges=2", "the key is limits.nomerges, in machine.queue or in a disk's queue"),
+        ("machine.queue.nomerges=2", "the key is limits.nomerges, in machine.queue or in a disk's queue"),
+        ("vm.dirty_ration=10", "no command line contains {vm.dirty_ration}, and it is an unknown key; use"),
+    ],
+)
+def test_linux_name_on_the_command_line_gives_the_right_key(setting: str, told: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        parse(CONFIG, "x.toml", [setting])
+    assert str(caught.value).startswith(f"--set {setting}: ")
+    assert told in str(caught.value)
+
+
 def test_unknown_name_of_linux_has_no_key() -> None:
     """Similar keys are proposed by another function."""
     assert key_of("dirty_ration") is None

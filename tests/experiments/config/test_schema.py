@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from pydantic import Field
 
 from wbsim.experiments.config.experiment import config_path, load
+from wbsim.experiments.config.grammar import keys_at
 from wbsim.experiments.config.keys import Section, sections, table_in
 from wbsim.experiments.config.schema import json_schema
 from wbsim.experiments.config.spec_docs import about, sentences_of
@@ -250,3 +252,104 @@ def test_schema_takes_programs_as_tables_or_texts(programs: object, valid: bool)
     document = {"title": "t", "scenario": {"programs": programs}}
     errors = list(jsonschema.Draft202012Validator(json_schema()).iter_errors(document))
     assert (not errors) == valid
+
+
+def marks(lines: str) -> list[str]:
+    """Return the keys that an editor marks in a scenario of *lines*."""
+    document = tomllib.loads(f'title = "t"\n[scenario]\n{lines}\n')
+    found = jsonschema.Draft202012Validator(json_schema()).iter_errors(document)
+    return [".".join(map(str, error.absolute_path)).removeprefix("scenario.") for error in found]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'machine.memory.memory = "16 GiB"', 'machine.memory.memory = "x2"', "machine.processors.count = 8",
+        'machine.processors.wake_time = { assumed = "5 us", low = "1 us", high = "9 us", why = "a guess" }',
+        "kernel.dirty.dirty_bytes = 1048576", 'kernel.dirty.dirty_bytes = "1 MiB"', "sync_after = true",
+        'kernel.flusher.kind = "pdflush"', 'kernel.plug.tried = "all"', "machine.queue.limits.nomerges = 2",
+        'machine.disks.md0.device = { kind = "raid0", members = { like = "sata-disk", count = 2 } }',
+        'machine.disks.sda = { like = "pm9a3", count = 3 }', 'mounts.a = { like = "xfs", each = "sda" }',
+        'programs = ["sync"]', 'workload = { command = ["dd if=a of=b", "sync"], start = "5 s" }',
+        'workload.bs = ["4 KiB", "8 KiB"]', "workload.directories = 4", 'workload.directories = ["/a"]',
+    ],
+)  # fmt: skip
+def test_editor_marks_nothing_in_a_correct_line(line: str) -> None:
+    assert marks(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('machine.memory.memory = "16 s"', "machine.memory.memory"),
+        ("machine.memory.memory = 16", "machine.memory.memory"),
+        ("machine.processors.count = 0", "machine.processors.count"),
+        ("machine.processors.count = 8193", "machine.processors.count"),
+        ("kernel.dirty.dirty_ratio = 101", "kernel.dirty.dirty_ratio"),
+        ('kernel.plug.tried = "al"', "kernel.plug.tried"),
+        ('kernel.flusher.kind = "pdflushd"', "kernel.flusher.kind"),
+        ("sync_after = 1", "sync_after"),
+        ("machine.memory.memori = 1", "machine.memory"),
+        ("workload.looops = 2", "workload"),
+        (
+            'machine.processors.wake_time = { assumed = "5 us", lowest = "1 us" }',
+            "machine.processors.wake_time",
+        ),
+        ("machine.queue.limits.nomerges = 3", "machine.queue.limits.nomerges"),
+        ("machine.device.latenzy = 3", "machine.device"),
+    ],
+)
+def test_editor_marks_a_wrong_value_at_its_key(line: str, key: str) -> None:
+    """A wrong unit, a number out of range, an unknown choice, and a misspelled key."""
+    assert marks(line) == [key]
+
+
+def test_variant_has_the_keys_of_the_scenario() -> None:
+    schema = jsonschema.Draft202012Validator(json_schema())
+
+    def wrong(variant: dict[str, Any]) -> bool:
+        document = {"title": "t", "scenario": {}, "variants": {"a": variant}}
+        return not schema.is_valid(document)
+
+    assert not wrong({"kernel": {"like": "6.1"}, "rows": ["P13-wall-p"], "quick": []})
+    assert wrong({"kernel": {"likes": "6.1"}})
+    assert wrong({"row": []})
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_schema_takes_each_value_of_a_scenario(path: Path) -> None:
+    """Numbers as `show` has them, with the unit of their key, are values that an editor accepts."""
+    schema = json_schema()
+    scenario = _at(schema, "scenario")
+    for number in load(path).cases[0].scenario.numbers():
+        part, _, rest = number.path.partition(".")
+        if part not in ("kernel", "machine") or "disks" in rest or number.value is None or "[" in rest:
+            continue
+        found = _at(scenario, number.path)
+        value = number.value if number.unit == "1" else amount(number.value, number.unit)
+        value = f"0 {UNITS[number.unit]}" if value == "0" else value
+        assert jsonschema.Draft202012Validator({**found, "$defs": schema["$defs"]}).is_valid(value), number
+
+
+UNITS = {"ns": "s", "B": "B", "B/s": "B/s"}
+
+
+@pytest.mark.parametrize(
+    ("table", "keys"),
+    [
+        (("machine",), {"like", "device", "queue"}), (("kernel",), {"like"}), (("filesystem",), {"like"}),
+        (("workload",), {"command", "start", "memory"}), (("programs", "a"), {"command", "start", "memory"}),
+        (("mounts", "m"), {"like", "each", "disk", "at", "files", "cached_inodes"}),
+        (("machine", "disks", "sda"), {"like", "count"}),
+        (("machine", "disks", "sda", "device"), {"like", "speed"}),
+        (("machine", "device"), {"like", "speed"}),
+        (("machine", "device", "members", "0"), {"like", "count"}),
+        (("machine", "memory"), set()), (("machine", "disks"), set()),
+    ],
+)  # fmt: skip
+def test_table_has_keys_besides_those_of_its_spec(table: tuple[str, ...], keys: set[str]) -> None:
+    assert set(keys_at(table)) == keys
+
+
+def test_each_key_of_the_grammar_has_a_sentence(all_sections: list[Section]) -> None:
+    assert all(key.meaning.endswith(".") for section in all_sections for key in section.keys)

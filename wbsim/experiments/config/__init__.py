@@ -9,5 +9,5 @@ result.
 `running` runs the cases.
 
 `keys` lists all keys for the reference and for `schema`, the JSON Schema for editors.  It takes the sentences
-from `spec_docs`, the ranges from `values`, and the keys that no spec has from `keys_without_spec`.
+from `spec_docs`, the ranges from `values`, and the keys that no spec has from `grammar`.
 """

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
+from wbsim.experiments.config.grammar import MOST_DISKS
 from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.problems import shown
 from wbsim.experiments.config.quantities import scaled
 from wbsim.experiments.config.tree import Factor, Items, Table, entries_of, merged, plain
 from wbsim.models.kinds import kinds
 from wbsim.sim.param import Given, Spec, units_of
-
-MOST_DISKS: Final = 1024
 
 
 def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, object]:

@@ -40,11 +40,12 @@ from typing import Final
 from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case, Experiment
+from wbsim.experiments.config.grammar import MOST_REPLICATIONS, File, Variant
 from wbsim.experiments.config.likes import Likes
+from wbsim.experiments.config.linux_names import key_of as linux_key
 from wbsim.experiments.config.problems import BadInput, Problems, bad, from_validation, shown, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, expand
 from wbsim.experiments.config.sweeps import (
-    MOST_REPLICATIONS,
     NOTHING,
     Asked,
     Axis,
@@ -77,8 +78,8 @@ from wbsim.sim.units import MIB
 
 MOST_BYTES: Final = 4 * MIB
 """The upper bound for the size of a configuration."""
-_TOP: Final = ("title", "scenario", "variants", "sweep", "quick", "replications")
-_OF_A_VARIANT: Final = ("rows", "quick")
+_TOP: Final = tuple(File.model_fields)
+_OF_A_VARIANT: Final = tuple(Variant.model_fields)
 
 
 def load(
@@ -214,9 +215,12 @@ class _Reader:
             if has_name(table, name):
                 table = with_name(table, name, str(value))
             else:
-                known = f"no command line contains {{{name}}}, and it is an {unknown_key(path[0], PARTS)}"
-                self._problems.add(place, path, known)
+                self._problems.add(place, path, linux_key(name) or self._no_key(name, path[0]))
         return table
+
+    @staticmethod
+    def _no_key(name: str, first: str) -> str:
+        return f"no command line contains {{{name}}}, and it is an {unknown_key(first, PARTS)}"
 
     def _scenario(self, table: Table) -> Scenario | None:
         """Return the scenario that *table* describes; None if it has a problem, which is noted."""

@@ -10,9 +10,9 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from wbsim.experiments.config.keys_without_spec import DEFAULTS, FILE, MORE_KEYS, Key
+from wbsim.experiments.config.grammar import NAME, TABLES, Default, File, Keys, ScenarioKeys
 from wbsim.experiments.config.spec_docs import about, sentences_of
-from wbsim.experiments.config.values import in_words, takes
+from wbsim.experiments.config.values import in_words, json_type, takes
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.kinds import kinds
 from wbsim.models.scenario import (
@@ -27,14 +27,25 @@ from wbsim.models.scenario import (
 from wbsim.models.workloads.spec import WorkloadSpec
 from wbsim.sim.param import Named, Spec, bare, unit_of
 
-NAME: Final = "NAME"
-"""The part of a path that stands for any name."""
 _FOLDERS: Final = ("devices", "filesystems", "flushers", "throttling")
 _BY_KIND: Final[Mapping[type[Spec], str]] = {PathCosts: "Costs", KernelSpec: "Rules"}
 """The specs with a table ``filesystems``, and the name of the spec of an entry in the spec of its kind."""
 _CHOSEN: Final = (
     "The kind, which decides the other keys; a table of another kind replaces the complete table."
 )
+
+
+class Key(NamedTuple):
+    """One key: its path, a sentence or more, the values that it takes in words, and its default in words.
+
+    ``accepts`` is the JSON Schema of the values.
+    """
+
+    path: str
+    meaning: str
+    takes: str
+    default: str
+    accepts: Mapping[str, object]
 
 
 class Section(NamedTuple):
@@ -54,7 +65,7 @@ class Section(NamedTuple):
 
 def sections() -> Iterator[Section]:
     """Yield all sections: the top of the file, and then the scenario's."""
-    yield Section("", "", [], FILE)
+    yield Section("", "", [], list(_grammar_rows(File, "")))
     yield Section("scenario", "", about(Scenario), _rows(Scenario, "", "required"))
     yield from _sections(MachineSpec, "machine", "the machine's")
     yield from _sections(KernelSpec, "kernel", "the kernel's")
@@ -76,8 +87,8 @@ def _sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
         yield from _below(spec, path, default)
         return
     choices = ", ".join(f'`"{kind}"`' for kind in of_kinds)
-    chosen = Key(f"{path}.kind", _CHOSEN, choices, default)
-    yield Section(path, "", about(spec)[:1], [*MORE_KEYS.get(path, ()), chosen])
+    chosen = Key(f"{path}.kind", _CHOSEN, choices, default, {"enum": list(of_kinds)})
+    yield Section(path, "", about(spec)[:1], [*_more_keys(spec, path), chosen])
     for kind, one in of_kinds.items():
         yield Section(path, kind, about(one), _rows(one, f"{path}.", default))
         yield from _below(one, path, default)
@@ -85,22 +96,72 @@ def _sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
 
 def _section(spec: type[Spec], path: str, default: str) -> Section:
     """Return the section of *spec* without the tables in it."""
-    return Section(path, "", about(spec), [*MORE_KEYS.get(path, ()), *_rows(spec, f"{path}.", default)])
+    return Section(path, "", about(spec), [*_more_keys(spec, path), *_rows(spec, f"{path}.", default)])
+
+
+def _more_keys(spec: type[Spec], path: str) -> Iterator[Key]:
+    """Yield the keys that the grammar adds to the table of *spec* at *path*."""
+    if path in TABLES:
+        yield from (
+            key for key in _grammar_rows(TABLES[path], f"{path}.") if _field(key) not in spec.model_fields
+        )
+
+
+def _field(key: Key) -> str:
+    return key.path.rpartition(".")[2]
+
+
+def _grammar_rows(table: type[Keys], prefix: str) -> Iterator[Key]:
+    """Yield the keys of the grammar's *table*, and those of the tables in it."""
+    sentences = sentences_of(table)
+    for name, field in table.model_fields.items():
+        path = f"{prefix}{name}"
+        below = [part for part in (field.annotation, *get_args(field.annotation)) if _is_table(part)]
+        named = bool(get_args(field.annotation))
+        here = f"{path}.{NAME}" if below and named else path
+        words = "table" if below else takes(field)
+        default = _default_said(field) or _usual(field)
+        accepts = {"type": "object"} if below else json_type(field)
+        yield Key(here, sentences.get(name, ""), words, default, accepts)
+        for inner in below:
+            if inner is not ScenarioKeys:
+                yield from _grammar_rows(inner, f"{here}.")
+
+
+def _is_table(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Keys)
+
+
+def _default_said(field: FieldInfo) -> str:
+    return next((mark.words for mark in field.metadata if isinstance(mark, Default)), "")
+
+
+def _usual(field: FieldInfo) -> str:
+    return "required" if field.is_required() else in_words(field.default, unit_of(field))
 
 
 def _rows(spec: type[Spec], prefix: str, default: str) -> list[Key]:
     """Return the keys of *spec* that are no tables; *default* is the default of a field that has none."""
     sentences = sentences_of(spec)
     return [
-        Key(f"{prefix}{name}", sentences[name], takes(field), _default(f"{prefix}{name}", field, default))
+        Key(
+            f"{prefix}{name}",
+            sentences[name],
+            takes(field),
+            _default(f"{prefix}{name}", field, default),
+            json_type(field),
+        )
         for name, field in spec.model_fields.items()
         if name != "kind" and not table_in(spec, field)
     ]
 
 
 def _default(path: str, field: FieldInfo, otherwise: str) -> str:
-    if path in DEFAULTS:
-        return DEFAULTS[path]
+    """Return the default of *field*: what the grammar says of its *path*, or else what the spec has."""
+    table, _, name = path.rpartition(".")
+    said = (TABLES.get(table) if table else ScenarioKeys) or Keys
+    if name in said.model_fields:
+        return _default_said(said.model_fields[name])
     if field.is_required():
         return otherwise
     default = in_words(field.default, unit_of(field))

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin
 
 from pydantic import ValidationError
 
+from wbsim.experiments.config.grammar import keys_at
 from wbsim.experiments.config.linux_names import key_of
 from wbsim.experiments.config.printable import printable
 from wbsim.experiments.config.tree import Items, Path, Placed, Table, place_and_key, plain
@@ -161,24 +162,9 @@ _EXPECTED: Final = {
 """The expected value, by pydantic's name of a type error."""
 
 
-_MORE_KEYS: Final[dict[tuple[str, int], tuple[str, ...]]] = {
-    ("kernel", 1): ("like",), ("machine", 1): ("like", "device", "queue"), ("filesystem", 1): ("like",),
-    ("workload", 1): ("command", "start", "memory"), ("programs", 2): ("command", "start", "memory"),
-    ("mounts", 2): ("like", "disk", "at", "each", "files", "cached_inodes"),
-    ("machine", 3): ("like", "count"),
-}  # fmt: skip
-"""The keys of a table that its spec lacks, by the first part of the table's key and the number of parts."""
-
-
 def _known_at(finding: _Finding, written: Path) -> list[str]:
     """Return the known keys of the table of *finding*; *written* is the key as the user wrote it."""
-    table = written[:-1]
-    more = _MORE_KEYS.get((written[0], len(table)), ())
-    if table[-1:] == ("device",):
-        more = ("like", "speed")
-    elif "device" in table:
-        more = ("like", "count")
-    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *more})
+    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *keys_at(written[:-1])})
 
 
 _USUAL_DRIVE: Final = "sata-disk"

@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from wbsim.experiments.config.grammar import PROGRAM_KEYS
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import shown, unknown_key
 from wbsim.experiments.config.tree import Items, Table, merged, plain
@@ -27,8 +28,6 @@ _SAME_WRITES: Final = {
     "git": _UNPACK,
 }
 """For each program that is not modelled: a modelled command with the same writes (buffer sizes are [R])."""
-_OWN_KEYS: Final = ("command", "start", "memory")
-"""The keys of a program that its workload lacks."""
 
 
 def programs_of(likes: Likes, scenario: Table) -> Table:
@@ -63,14 +62,14 @@ def _program(likes: Likes, given: Table) -> Table | None:
     problems = likes.problems
     command = plain(given.get("command"))
     own = {"start": 0, **{name: given[name] for name in ("start", "memory") if name in given}}
-    fields = given.without(*_OWN_KEYS)
+    fields = given.without(*PROGRAM_KEYS)
     if "kind" in fields:
         problems.wrong(given, "kind", "follows from the command; leave it out")
         return None
     lines = [command] if isinstance(command, str) else command
     for key in fields:
-        if command is None and get_close_matches(key, _OWN_KEYS, n=1, cutoff=0.7):
-            problems.wrong(given, key, unknown_key(key, _OWN_KEYS))
+        if command is None and get_close_matches(key, PROGRAM_KEYS, n=1, cutoff=0.7):
+            problems.wrong(given, key, unknown_key(key, PROGRAM_KEYS))
             return None
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
         what = "is missing" if command is None else f"is {shown(command)}"

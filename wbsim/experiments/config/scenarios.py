@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
 from wbsim.experiments.config.filesystems import Host, filesystem_of
+from wbsim.experiments.config.grammar import DEFAULT_GIVE_UP, DISK_KEYS, MOUNT_KEYS, ScenarioKeys
 from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.problems import instead
 from wbsim.experiments.config.programs import programs_of
@@ -25,15 +26,10 @@ from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Spec
 from wbsim.sim.units import parse as parse_quantity
 
-PARTS: Final = (
-    "machine", "kernel", "filesystem", "mounts", "workload", "programs", "give_up", "sync_after",
-)  # fmt: skip
-DEFAULT_GIVE_UP: Final = "100000 s"
+PARTS: Final = tuple(ScenarioKeys.model_fields)
 ONLY_MOUNT: Final = "mnt"
 """The name of a mount that has no name in the configuration."""
 _ALREADY_THERE: Final = ("files", "cached_inodes")
-_OF_A_MOUNT: Final = ("disk", "at", "each", *_ALREADY_THERE)
-_OF_A_DISK: Final = ("queue", "device")
 _KERNELS: Final = Bases("kernels", KERNELS)
 
 
@@ -69,9 +65,9 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     if expanded is None:
         return None, {}
     given = expanded
-    only = given.like({key: given[key] for key in _OF_A_DISK if key in given})
+    only = given.like({key: given[key] for key in DISK_KEYS if key in given})
     named = likes.problems.table(given, "disks")
-    machine = likes.based_on(given.without("disks", *_OF_A_DISK), machines)
+    machine = likes.based_on(given.without("disks", *DISK_KEYS), machines)
     if machine is None:
         return None, {}
     known = set(before) if isinstance(before, Mapping) else set(named)
@@ -169,7 +165,7 @@ def _mounts_of(
 ) -> dict[str, Table]:
     """Return the *given* mount under its *name*; with ``each``, return a mount for each disk of the group."""
     disks = list(host.disks)
-    where = {key: plain(given[key]) for key in _OF_A_MOUNT if key in given}
+    where = {key: plain(given[key]) for key in MOUNT_KEYS if key in given}
     each = where.pop("each", None)
     if each is not None and not (isinstance(each, str) and each in groups):
         remedy = f"use one of {', '.join(groups)}" if groups else "give a disk a count to make it a group"
@@ -179,11 +175,11 @@ def _mounts_of(
     if each is None and "disk" not in where and len(disks) == 1:
         where["disk"] = disks[0]
     on = groups[each] if each is not None else [where.get("disk")]
-    filesystem = filesystem_of(likes, given.without(*_OF_A_MOUNT), on[0], host)
+    filesystem = filesystem_of(likes, given.without(*MOUNT_KEYS), on[0], host)
     mounts = {}
     for n, disk in enumerate(on):
         if disk is None:
-            hint = instead("disk", given.without(*_OF_A_MOUNT))
+            hint = instead("disk", given.without(*MOUNT_KEYS))
             what = f"is missing; use one of {', '.join(disks)}{hint}"
             likes.problems.wrong(given, "disk", what)
             continue

@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from inspect import cleandoc
 from typing import Final
 
-from wbsim.sim.param import Spec
+from pydantic import BaseModel
 
 _END: Final = re.compile(r"\n(?=\* )|\n\s*\n")
 _BULLET: Final = re.compile(r"\* `(\w+)`: (.+)")
 _WORD: Final = re.compile(r"[a-z]+['-]?[a-z]*[ ,:]")
 
 
-def about(spec: type[Spec]) -> list[str]:
+def about(spec: type[BaseModel]) -> list[str]:
     """Return the paragraphs about *spec* itself, as Markdown."""
     return [text for text in _paragraphs(spec) if not text.startswith("* ")]
 
 
-def sentences_of(spec: type[Spec]) -> dict[str, str]:
+def sentences_of(spec: type[BaseModel]) -> dict[str, str]:
     """Return the sentences about each field of *spec*, as Markdown; a field without a bullet is missing."""
     bullets = [
         match.groups()

@@ -21,6 +21,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any, Final, NamedTuple
 
+from wbsim.experiments.config.grammar import Sweep
 from wbsim.experiments.config.problems import Problems, bad, shown
 from wbsim.experiments.config.quantities import amount, joined, split
 from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, document_of
@@ -30,9 +31,7 @@ Point = dict[str, Any]
 """The values of one case, numbers or texts, by the name of the swept key."""
 MOST_POINTS: Final = 10_000
 """The upper bound for the points of a sweep.  All are checked before the first run, in about 1 ms each."""
-MOST_REPLICATIONS: Final = 100_000
 _LARGEST: Final = (1 << 63) - 1
-_SWEEP: Final = ("name", "points", "grid", "zip", "lhs")
 
 
 class Asked(NamedTuple):
@@ -302,7 +301,7 @@ def _split_list(text: str) -> list[str]:
 
 def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
     """Yield the axes of the *sweep* of a configuration, and note its problems."""
-    problems.refuse_unknown(sweep, _SWEEP)
+    problems.refuse_unknown(sweep, tuple(Sweep.model_fields))
     if "name" in sweep or "points" in sweep:
         entries, name = sweep.get("points"), sweep.get("name", "point")
         if not isinstance(name, str) or not name.strip() or not name.isprintable():

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from wbsim.sim.param import MOST, MOST_BYTES, MOST_BYTES_PER_S, MOST_NS, Spec, unit_of
+from wbsim.experiments.config.grammar import Takes
+from wbsim.sim.param import MOST, MOST_BYTES, MOST_BYTES_PER_S, MOST_NS, Spec, Unit, unit_of
 from wbsim.sim.units import SCALES
 
 KINDS: Final = {"ns": "time", "B": "size", "B/s": "rate"}
@@ -20,8 +21,9 @@ _WORDS: Final[dict[object, str]] = {int: "whole number", float: "number", bool: 
 
 
 def takes(field: FieldInfo) -> str:
-    """Return, in words, the values of *field*: its type with its range, or its choices."""
-    return _takes(field.annotation, field.metadata, unit_of(field))
+    """Return, in words, the values of *field*: its type with its range, its choices, or what `Takes` says."""
+    said = next((mark.words for mark in field.metadata if isinstance(mark, Takes)), None)
+    return said or _takes(field.annotation, field.metadata, unit_of(field))
 
 
 def _takes(annotation: Any, marks: Sequence[object], unit: str) -> str:
@@ -52,6 +54,67 @@ def _number(annotation: object, marks: Sequence[object], unit: str) -> str:
         words.append(f"{low} or more" if high == MOST_OF[unit] else f"{low} to {amount(high, unit)}")
     words += [f"multiple of {amount(step, unit)}" for step in bounds(marks, "multiple_of")]
     return ", ".join(words)
+
+
+_NUMBER: Final = r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?"
+_FACTOR: Final = {"type": "string", "pattern": r"^x[0-9]+(\.[0-9]+)?$"}
+
+
+def json_type(field: FieldInfo) -> dict[str, object]:
+    """Return the JSON Schema of the values of *field*, as a configuration writes them."""
+    return _json_type(field.annotation, field.metadata, unit_of(field))
+
+
+def _json_type(annotation: Any, marks: Sequence[object], unit: str) -> dict[str, object]:
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _json_type(inner[0], (*inner[1:], *marks), unit)
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin in (Union, types.UnionType):
+        parts = [_json_type(part, marks, unit) for part in inner if part is not types.NoneType]
+        return parts[0] if len(parts) == 1 else {"anyOf": parts}
+    if origin in (tuple, list):
+        return _json_list(_json_type(inner[0], (), unit))
+    if origin is dict or (isinstance(annotation, type) and issubclass(annotation, Spec)):
+        return {"type": "object"}
+    if annotation is Any:
+        return {}
+    if annotation in (bool, str):
+        return {"type": "boolean" if annotation is bool else "string"}
+    return _json_number(annotation, marks, unit)
+
+
+def _json_list(items: dict[str, object]) -> dict[str, object]:
+    """Return the schema of a list of *items*.
+
+    A number may stand for as many directories, a single text for a list, and a table with a ``count`` for
+    equal members.
+    """
+    other: object = {"type": ["string", "integer"]} if items == {"type": "string"} else {"type": "object"}
+    return {"anyOf": [{"type": "array", "items": items}, other]}
+
+
+def _json_number(annotation: object, marks: Sequence[object], unit: str) -> dict[str, object]:
+    """Return the schema of a number with its range, or of a quantity: a text with a unit of its kind."""
+    if unit in KINDS:
+        units = "|".join(SCALES[KINDS[unit]])
+        quantity = {"type": "string", "pattern": rf"^\s*\+?{_NUMBER}\s*({units})\s*$"}
+        without_unit = any(isinstance(mark, Unit) and mark.optional for mark in marks)
+        bare: list[object] = [{"type": "integer", "minimum": 0}] if without_unit else []
+        return {"anyOf": [quantity, _FACTOR, *bare]}
+    number: dict[str, object] = {"type": "integer" if annotation is int else "number"}
+    for name, keyword, choose in _BOUNDS:
+        if found := bounds(marks, name):
+            number[keyword] = choose(found)
+    return {"anyOf": [number, _FACTOR]}
+
+
+_BOUNDS: Final = (
+    ("ge", "minimum", max), ("gt", "exclusiveMinimum", max), ("le", "maximum", min),
+    ("multiple_of", "multipleOf", max),
+)  # fmt: skip
+"""The bounds of a field, their keywords in JSON Schema, and which of several counts."""
 
 
 def bounds(marks: Iterable[Any], name: str) -> list[Any]:

@@ -70,7 +70,7 @@ def _section(section: Section) -> Iterator[str]:
     yield from (title, "")
     yield from _paragraphs([*section.about, _NOTES.get(section.path, "")])
     if section.keys:
-        keys = [(f"`{key.path}`", *key[1:]) for key in section.keys]
+        keys = [(f"`{key.path}`", key.meaning, key.takes, key.default) for key in section.keys]
         yield from (*_table(("key", "meaning", "takes", "default"), keys), "")
 
 

@@ -84,8 +84,8 @@ class FlexShares:
     def _count(self) -> None:
         """Count the pages completed since the last call, and age the counts (fprop_new_period).
 
-        A writer asks for its share at each write that may have to wait, so a context without completions
-        takes no more than a look: with 128 contexts, this loop is a fifth of a run otherwise.
+        A writer asks for its share at each write that may have to wait.  So a context without completions
+        takes no more than a look: with 128 contexts, this loop was a fifth of a run.
         """
         for wb in self._wbs[len(self._events) :]:
             self._number[wb] = len(self._events)

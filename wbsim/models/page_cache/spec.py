@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from wbsim.sim.param import BadValue, Bytes, BytesOrNone, CountOrNone, Spec
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, CountOrNone, Spec, Unit
 from wbsim.sim.units import MIB, PAGE_BYTES, parse
 
 
@@ -45,7 +45,7 @@ def _as_sysctl_prints(value: object) -> object:
     return value
 
 
-SysctlBytes = Annotated[Bytes | None, BeforeValidator(_as_sysctl_prints)]
+SysctlBytes = Annotated[Bytes | None, BeforeValidator(_as_sysctl_prints), Unit("B", optional=True)]
 """A size of vm.*_bytes: bytes in Python, text with a unit or a number of bytes in a configuration."""
 
 
