@@ -20,11 +20,11 @@ def test_difference_shows_both_values_and_the_effect(capsys: pytest.CaptureFixtu
         == """\
 2 rules differ between 6.2.11 and 6.2.12, in the order of a page's way:
 
-kernel.plug.order_scheduler: lifo -> fifo, from 6.3, 6.1.25 and 6.2.12 on
-  The scheduler gets requests in order of arrival.
+kernel.plug.order_scheduler: lifo -> fifo
+  6.3, and 6.1.25, 6.2.12 or earlier: The scheduler gets requests in order of arrival.
 
-kernel.plug.order_mixed: lifo -> fifo, from 6.3, 6.1.25 and 6.2.12 on
-  Queues of an array get requests in order of arrival.
+kernel.plug.order_mixed: lifo -> fifo
+  6.3, and 6.1.25, 6.2.12 or earlier: Queues of an array get requests in order of arrival.
 
 wbsim list rules RULE prints the evidence.
 """
@@ -39,8 +39,38 @@ def test_difference_of_a_named_kernel_has_no_release(capsys: pytest.CaptureFixtu
 
 
 def test_kernels_without_a_difference_run_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    said = "5.1 and 5.2 have equal rules here: runs under both are equal\n"
+    said = "5.1 and 5.2 have equal rules: runs under both are equal\n"
     assert printed(capsys, "diff", "5.1", "5.2") == said
+
+
+def test_difference_has_the_effect_of_each_step(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rule of 6.13 is not on the way to 6.12.117, which has that of 6.17."""
+    assert printed(capsys, "diff", "5.15", "6.12.117", "plug.tried").splitlines()[2:6] == [
+        "kernel.plug.tried: all -> tail",
+        "  5.16: Streams that alternate no longer merge in the plug: a bio is tried against one request.",
+        "  5.18: A bio is tried against the newest request of its queue: members of an array merge again.",
+        "  6.17, and 6.12.117 or earlier: A bio is tried against the newest request in the plug, or else the"
+        " oldest of its queue.",
+    ]
+
+
+def test_later_kernel_may_lack_a_change_of_a_stable_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """6.1.192 has a change of 6.10, which 6.2 lacks."""
+    assert printed(capsys, "diff", "6.1.192", "6.2").splitlines()[2:4] == [
+        "kernel.filesystems.ext4.write_lock: exclusive -> shared",
+        "  6.1.192 has the change of 6.10, and 6.2 does not.",
+    ]
+
+
+def test_difference_of_one_area_has_its_rules_only(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "diff", "5.15", "6.12", "kernel.sched")
+    assert text.startswith(
+        "4 rules differ in kernel.sched between 5.15 and 6.12, in the order of a page's way:"
+    )
+    assert text.count("kernel.") == 5
+    assert printed(capsys, "diff", "5.1", "6.12", "spinlock") == (
+        "5.1 and 6.12 have equal rules in spinlock\n"
+    )
 
 
 def test_difference_is_a_document(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,8 +78,9 @@ def test_difference_is_a_document(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capsys, "diff", "6.5", "6.6", "--json"))
     (ahead,) = (each for each in document["rules"] if each["rule"] == "kernel.sched.ahead_time")
     assert (document["before"], document["after"]) == ("6.5", "6.6")
-    assert (ahead["before"], ahead["after"], ahead["since"]) == (3_000_000, None, ["6.6"])
-    assert ahead.keys() == {"rule", "before", "after", "since", "effect", "source"}
+    assert (ahead["before"], ahead["after"]) == (3_000_000, None)
+    (step,) = ahead["steps"]
+    assert (step["since"], step["value"], step["effect"]) == (["6.6"], None, "EEVDF has no such bound.")
 
 
 def test_history_of_a_rule_has_its_evidence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +100,12 @@ kernel.plug.flush_bytes
 def test_area_stands_for_the_rules_below_it() -> None:
     """``rwsem_spin`` is not in front of ``rwsem_spins``."""
     assert {row.key for row in rules_below(RULES, "rwsem_spin")} == {"rwsem_spin"}
+    assert {row.key for row in rules_below(RULES, "unwritten")} == {
+        "filesystems.xfs.unwritten",
+        "filesystems.ext4.unwritten",
+    }
+    assert {row.key for row in rules_below(RULES, "dirty_ratio")} == {"dirty.dirty_ratio"}
+    assert len(rules_below(RULES, "kernel")) > 150
     assert {row.key for row in rules_below(RULES, "kernel.dirty")} == {
         "dirty.dirty_background_ratio", "dirty.dirty_ratio", "dirty.least_dirty_ratio",
     }  # fmt: skip
@@ -82,6 +119,7 @@ def test_area_stands_for_the_rules_below_it() -> None:
             ["diff", "6.1", "7.1"],
             "diff: 7.1: is unknown; give a release from 2.6.29 to 6.18, or a name of wbsim list kernels",
         ),
+        (["diff", "6.1", "6.2", "plug.tryed"], "diff: plug.tryed: unknown key; did you mean plug.tried?"),
         (["list", "rules", "plug.tryed"], "list: plug.tryed: unknown key; did you mean plug.tried?"),
         (["list", "disks", "plug"], "list: plug: follows rules only; leave it out after disks"),
     ],

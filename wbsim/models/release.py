@@ -25,13 +25,19 @@ def has(release: Release, since: Release, *stable: Release) -> bool:
 
 
 def bound_of(text: str) -> Release:
-    """Return the first release that *text* names; a series begins with patch level 0.
+    """Return the first release that *text* names: a series begins with patch level 0, and y is the newest.
 
-    >>> bound_of("5.16"), bound_of("5.10.89")
-    ((5, 16, 0), (5, 10, 89))
+    >>> bound_of("5.16"), bound_of("5.10.89"), bound_of("6.6.y")
+    ((5, 16, 0), (5, 10, 89), (6, 6, 999))
+
+    Raises:
+        ValueError: *text* has anything else behind its numbers, or is no release.
     """
-    major, minor, patch = release_of(text)
-    return major, minor, 0 if patch == NEWEST_PATCH and text.count(".") == 1 else patch
+    series = text.removesuffix(".y")
+    if not all(part.isdecimal() for part in series.split(".")):
+        raise ValueError(f"{text!r} is not a release; write 5.16, 5.10.89 or 6.6.y")
+    major, minor, patch = release_of(series)
+    return major, minor, 0 if patch == NEWEST_PATCH and series == text else patch
 
 
 def release_of(name: str) -> Release:

@@ -21,7 +21,7 @@ from wbsim.models.catalogue.queues import nvme_queue, sata_queue, virtio_queue
 from wbsim.models.kernel_rules.lookup import rules_of
 from wbsim.models.kernel_rules.rule import ABSENT, Rule
 from wbsim.models.kernel_rules.table import NAMED, RULES
-from wbsim.models.release import bound_of, release_of
+from wbsim.models.release import NEWEST_PATCH, bound_of, release_of
 from wbsim.sim.param import specified
 from wbsim.sim.units import GIB, KIB, MIB, MS, S
 
@@ -45,9 +45,14 @@ CHANGES: Final = tuple(
         ("throttling.writes_back", "2.6.31", "any", "above_limit"),
         ("throttling.waits", "2.6.32", "congestion", "jiffies"),
         ("throttling.initial_bandwidth", "3.1", None, 100 * MIB),
+        ("throttling.writes_back", "3.2", "above_limit", None),
+        ("throttling.waits", "3.2", "jiffies", None),
         ("throttling.kind", "3.2", "caller_writes", "io_less"),
         # Flushers
         ("flusher.kind", "2.6.32", "pdflush", "per_bdi"),
+        ("flusher.min_threads", "2.6.32", 2, None),
+        ("flusher.max_threads", "2.6.32", 8, None),
+        ("flusher.exits_after", "2.6.32", None, 300 * S),
         ("flusher.exits_after", "3.10", 300 * S, None),
         ("writeback.explicit_takes", "2.6.37", "at_pass", "at_start"),
         ("writeback.used_up", "2.6.37", "redirty_tail", "more_io"),
@@ -118,6 +123,8 @@ CHANGES: Final = tuple(
         ("inodes.hash_lookup", "6.11", "locked", "rcu"),
         ("sched.algorithm", "6.6", "CFS", "EEVDF"),
         ("sched.slice_time", "6.6", 750_000, 700_000),
+        ("sched.ahead_time", "6.6", 3 * MS, None),
+        ("sched.granularity", "6.6", MS, None),
         ("sched.stacks", "5.6", False, True),
         ("sched.hz", "6.18", 1000, 250),
         ("throttling.hz", "6.18", 1000, 250),
@@ -283,6 +290,20 @@ def test_rules_of_a_kernel_are_its_numbers(kernel: str) -> None:
     for (key, condition), row in rules_of(release_of(kernel), kernel).items():
         if not condition and key.partition(".")[0] not in ("queue", "schedulers", "mkfs"):
             assert numbers.get(key, ABSENT) == row.given.value, key
+
+
+def test_each_row_is_repeated_by_a_change() -> None:
+    """A row of `KernelSpec` without one could have any release."""
+    stated = {(change.rule, bound_of(change.release)) for change in CHANGES}
+    missing = {
+        (row.key, release)
+        for rows in histories().values()
+        for row in rows[1:]
+        if row.key.partition(".")[0] not in ("queue", "schedulers", "mkfs")
+        for release in row.since
+        if release[2] != NEWEST_PATCH
+    }
+    assert missing - stated == set()
 
 
 def compared_releases(source: str) -> list[int]:

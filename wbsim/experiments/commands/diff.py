@@ -17,11 +17,14 @@ def add_options(parser: ArgumentParser) -> None:
             metavar=name.upper(),
             help=f"{which} kernel: a release such as 6.1.25, or a name",
         )
+    only = "only this rule, such as plug.tried, or those below plug"
+    parser.add_argument("rule", nargs="?", default="", metavar="RULE", help=only)
     add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Print the changes; return the exit status."""
+    from wbsim.experiments.commands.list import named_rules
     from wbsim.experiments.config.problems import BadInput, Problem
     from wbsim.experiments.formats.kernel_rules import difference_document, difference_text
     from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
@@ -35,8 +38,10 @@ def execute(arguments: Namespace) -> int:
     if release_of(arguments.after) < release_of(arguments.before):
         message = f"is earlier than {arguments.before}; give the earlier kernel first"
         raise BadInput([Problem("diff", arguments.after, message)])
+    if arguments.rule:
+        named_rules(arguments.rule, "diff")
     if arguments.json:
-        print_json(difference_document(*kernels))
+        print_json(difference_document(*kernels, arguments.rule))
     else:
-        print(difference_text(*kernels))
+        print(difference_text(*kernels, arguments.rule))
     return 0

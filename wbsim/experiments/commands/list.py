@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from wbsim.models.kernel_rules.rule import Rule
     from wbsim.sim.param import Spec
 
 HELP = "print the names of machines, disks, devices, kernels, rules, filesystems, workloads or figures"
@@ -32,7 +32,7 @@ def execute(arguments: Namespace) -> int:
         print(_rules(arguments.key))
         return 0
     if arguments.key is not None:
-        raise _bad_key(arguments.key, f"follows rules only; leave it out after {arguments.what}")
+        raise _bad_key("list", arguments.key, f"follows rules only; leave it out after {arguments.what}")
     heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
     if use:
@@ -108,36 +108,40 @@ def _kernels() -> _Rows:
     return _Rows(("kernel", "throttling", "the plug opens around a"), rows, use)
 
 
-def _rules(key: str | None) -> str:
-    """Return all rules of kernels, a line for each; or the history of *key* and of the rules below it.
+def _rules(path: str | None) -> str:
+    """Return all rules of kernels, a line for each; or the history of the rules at and below *path*."""
+    from wbsim.experiments.formats.kernel_rules import histories_table, history_text
+    from wbsim.models.kernel_rules.table import RULES
+
+    if path is None:
+        return f"{histories_table(RULES)}\n\nuse: wbsim list rules plug.tried, wbsim diff 6.1 6.12"
+    return history_text(named_rules(path, "list"))
+
+
+def named_rules(path: str, command: str) -> list[Rule]:
+    """Return the rules at and below *path*, which the user gave to *command*.
 
     Raises:
         BadInput: there is no such rule.
     """
-    from wbsim.experiments.formats.kernel_rules import histories_table, history_text, rules_below
+    from wbsim.experiments.config.problems import unknown_key
+    from wbsim.experiments.formats.kernel_rules import rules_below
     from wbsim.models.kernel_rules.table import RULES
 
-    if key is None:
-        return f"{histories_table(RULES)}\n\nuse: wbsim list rules plug.tried, wbsim diff 6.1 6.12"
-    rules = list(rules_below(RULES, key))
-    if not rules:
-        raise _bad_key(key, _unknown_rule(key, [row.key for row in RULES]))
-    return history_text(rules)
+    found = rules_below(RULES, path)
+    if not found:
+        keys = [row.key for row in RULES]
+        nearest = unknown_key(path.removeprefix("kernel."), sorted(set(keys)))
+        areas = sorted({key.split(".")[0] for key in keys})
+        message = nearest if "did you mean" in nearest else unknown_key(path, areas)
+        raise _bad_key(command, path, message)
+    return found
 
 
-def _unknown_rule(key: str, keys: Sequence[str]) -> str:
-    """Return the message for an unknown rule *key*, with the most similar of *keys* or with their areas."""
-    from wbsim.experiments.config.problems import unknown_key
-
-    nearest = unknown_key(key.removeprefix("kernel."), sorted(set(keys)))
-    areas = sorted({known.split(".")[0] for known in keys})
-    return nearest if "did you mean" in nearest else unknown_key(key, areas)
-
-
-def _bad_key(key: str, message: str) -> Exception:
+def _bad_key(command: str, key: str, message: str) -> Exception:
     from wbsim.experiments.config.problems import BadInput, Problem
 
-    return BadInput([Problem("list", key, message)])
+    return BadInput([Problem(command, key, message)])
 
 
 def _filesystems() -> _Rows:

@@ -22,8 +22,8 @@ def json_schema() -> dict[str, object]:
     scenario = schema["properties"]["scenario"]
     _close(scenario)
     machine = scenario["properties"]["machine"]["properties"]
-    for key in DISK_KEYS:  # the only disk needs no name
-        machine[key]["$ref"] = f"{_MACHINE}/disks/additionalProperties/properties/{key}"
+    for part in DISK_KEYS:  # the only disk needs no name
+        machine[part]["$ref"] = f"{_MACHINE}/disks/additionalProperties/properties/{part}"
     variant = schema["properties"]["variants"]["additionalProperties"]
     variant["properties"] |= {part: {"$ref": f"{_SCENARIO}/{part}"} for part in PARTS}
     variant["additionalProperties"] = False

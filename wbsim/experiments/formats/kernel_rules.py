@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
 from wbsim.experiments.formats.table import duration_text, table
-from wbsim.models.kernel_rules.lookup import changes
+from wbsim.models.kernel_rules.lookup import Change, changes
 from wbsim.models.kernel_rules.rule import ABSENT, Rule
 from wbsim.models.kernel_rules.table import NAMED
 from wbsim.models.release import NEWEST_PATCH, Release
@@ -32,7 +32,8 @@ def histories_table(rules: Iterable[Rule]) -> str:
     rows = []
     for name, group in groupby(rules, rule_name):
         first, *later = group
-        values = [value_text(first), *(f"{value_text(row)} ({_releases(row.since)})" for row in later)]
+        values = [value_text(first)]
+        values += [f"{value_text(row)} ({'; '.join(_names(row.since))})" for row in later]
         rows.append((name, ", ".join(values)))
     return table(("rule", "values, and the first releases that have each"), rows, left=2)
 
@@ -49,22 +50,38 @@ def history_text(rules: Iterable[Rule]) -> str:
     return "\n\n".join(paragraphs)
 
 
-def difference_text(before: str, after: str) -> str:
-    """Return what changed between two kernels: each rule with both values, and what a user sees of it."""
-    found = list(changes(before, after))
+def difference_text(before: str, after: str, path: str = "") -> str:
+    """Return what changed between two kernels, in all rules or in those below *path*."""
+    found = _changes(before, after, path)
+    area = f" in {path}" if path else ""
     if not found:
-        return f"{before} and {after} have equal rules here: runs under both are equal"
+        alike = ": runs under both are equal" if not path else ""
+        return f"{before} and {after} have equal rules{area}{alike}"
     count = "1 rule differs" if len(found) == 1 else f"{len(found)} rules differ"
-    paragraphs = [f"{count} between {before} and {after}, in the order of a page's way:"]
-    for old, new in found:
-        values = f"{value_text(old)} -> {value_text(new)}"
-        since = "" if new.condition in NAMED else f", from {_releases(new.since)} on"
-        paragraphs.append(f"{_place(new)}: {values}{since}\n  {new.effect}")
+    paragraphs = [f"{count}{area} between {before} and {after}, in the order of a page's way:"]
+    paragraphs += [_change_text(change, before, after) for change in found]
     paragraphs.append("wbsim list rules RULE prints the evidence.")
     return "\n\n".join(paragraphs)
 
 
-def difference_document(before: str, after: str) -> dict[str, Any]:
+def _changes(before: str, after: str, path: str) -> list[Change]:
+    return [change for change in changes(before, after) if is_below(change.after, path)]
+
+
+def _change_text(change: Change, before: str, after: str) -> str:
+    """Return the values of a change, and the effect of each step; or that *after* lacks the change."""
+    old, new, steps = change
+    values = f"{_place(new)}: {value_text(old)} -> {value_text(new)}"
+    if not steps:
+        return f"{values}\n  {before} has the change of {_name(*old.since[0])}, and {after} does not."
+    lines = [values]
+    for step in steps:
+        since = "" if step.condition in NAMED else f"{_releases(step.since)}: "
+        lines.append(f"{since}{step.effect}")
+    return "\n  ".join(lines)
+
+
+def difference_document(before: str, after: str, path: str = "") -> dict[str, Any]:
     """Return what changed between two kernels as a JSON document."""
     return {
         "before": before,
@@ -72,9 +89,13 @@ def difference_document(before: str, after: str) -> dict[str, Any]:
         "rules": [
             {
                 "rule": _place(new), "before": _plain(old), "after": _plain(new),
-                "since": _names(new.since), "effect": new.effect, "source": new.given.source,
+                "steps": [
+                    {"since": _names(step.since), "value": _plain(step), "effect": step.effect,
+                     "source": step.given.source}
+                    for step in steps
+                ],
             }
-            for old, new in changes(before, after)
+            for old, new, steps in _changes(before, after, path)
         ],
     }  # fmt: skip
 
@@ -137,11 +158,27 @@ def _name(major: int, minor: int, patch: int) -> str:
 
 
 def _releases(since: Sequence[Release]) -> str:
-    *others, last = _names(since)
-    return f"{', '.join(others)} and {last}" if others else last
+    """Return the first releases of a row; stable ones were read with the rule, and may have had it earlier.
+
+    >>> _releases([(5, 18, 0), (5, 15, 55)]), _releases([(5, 18, 0)])
+    ('5.18, and 5.15.55 or earlier', '5.18')
+    """
+    mainline, *stable = _names(since)
+    return f"{mainline}, and {', '.join(stable)} or earlier" if stable else mainline
 
 
-def rules_below(rules: Iterable[Rule], path: str) -> Iterator[Rule]:
-    """Yield the rules whose name is *path*, or below it, with or without ``kernel.`` in front."""
-    path = path.removeprefix("kernel.")
-    return (row for row in rules if row.key == path or row.key.startswith(f"{path}."))
+def rules_below(rules: Iterable[Rule], path: str) -> list[Rule]:
+    """Return the rules whose name is *path* or below it, with or without ``kernel.`` in front.
+
+    The last part of a name is enough if it names a single rule.
+    """
+    rules = list(rules)
+    found = [row for row in rules if is_below(row, path)]
+    return found or [row for row in rules if row.key.endswith(f".{path}")]
+
+
+def is_below(rule: Rule, path: str) -> bool:
+    """Return whether the name of *rule* is *path*, or below it; all rules are below an empty path."""
+    name = rule_name(rule._replace(condition=""))
+    short = name.removeprefix("kernel.")
+    return not path or any(each == path or each.startswith(f"{path}.") for each in (name, short))

@@ -48,10 +48,15 @@ def inputs_of(kernel: str) -> Inputs:
 
 
 class Change(NamedTuple):
-    """A rule that two kernels have differently: the row of each."""
+    """A rule that two kernels have differently: the row of each.
+
+    ``steps`` are the rows that lead from one to the other.  They are empty if the later kernel lacks a change
+    that a stable series of the earlier one took over.
+    """
 
     before: Rule
     after: Rule
+    steps: tuple[Rule, ...]
 
 
 def changes(before: str, after: str) -> Iterator[Change]:
@@ -59,7 +64,10 @@ def changes(before: str, after: str) -> Iterator[Change]:
 
     Two rows with one value, such as those of a repaired kernel and of a later release, are no change.
     """
+    release = release_of(after)
     old, new = (rules_of(release_of(kernel), kernel) for kernel in (before, after))
     for key, row in new.items():
         if key in old and old[key].given.value != row.given.value:
-            yield Change(old[key], row)
+            history = [step for step in RULES if step.key == row.key and step.condition in (key[1], after)]
+            begun = history[history.index(old[key]) + 1 :] if old[key] in history else [row]
+            yield Change(old[key], row, tuple(step for step in begun if step.holds(release)))

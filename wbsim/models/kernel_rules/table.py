@@ -1,9 +1,10 @@
 """The table of all rules that change with a release of Linux.
 
 To add a change, add one line to the history of its key.  It has the release, the new value, the evidence, and
-what a user sees of the change.  The release may be followed by the first releases of stable series that have
-the change, too: ``"5.16 5.10.89"``.  `ABSENT` ends a rule that later releases do not have.  A value without
-an origin comes from the kernel's source.
+what a user sees of the change.  The first releases of stable series that have the change, too, may follow the
+release: ``"5.16 5.10.89"``, or ``6.6.y`` if the patch level is not known.  `ABSENT` ends a rule that
+later releases do not have.  A value without an origin comes from the kernel's source.  The page of the
+evidence, and ``CHANGES`` in tests/models/kernel_rules/test_table.py, state the change as well.
 
 Most keys are paths in `KernelSpec`: ``plug.max_requests`` is ``kernel.plug.max_requests`` in a configuration.
 The others say which queue a disk gets (``queue``), which I/O schedulers exist (``schedulers``), and what mkfs
@@ -367,7 +368,7 @@ _EXT4_ROWS: Final = (
     _history(
         "filesystems.ext4.write_lock",
         ("2.6.29", "shared", f"{_EXT4} [R]: ext4_da_map_blocks"),
-        ("6.10 6.1.192 6.6.999", "exclusive", f"{_EXT4} [V 6.1.192; R: 6.10 and the newest 6.6]",
+        ("6.10 6.1.192 6.6.y", "exclusive", f"{_EXT4} [V 6.1.192; R: 6.10 and the newest 6.6]",
          "write(2) takes i_data_sem for writing, so a writer and the flusher exclude each other."),
     ),
 )  # fmt: skip
