@@ -23,9 +23,8 @@ from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.bio import Bio
 from wbsim.models.block.plug import plug_decisions
-from wbsim.models.catalogue.devices import PM9A3
+from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.kernels import PLUG_RULES
-from wbsim.models.devices.spec import SsdSpec
 from wbsim.models.devices.ssd import Ssd
 from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps
@@ -106,7 +105,7 @@ def _cost(name: str, cpu_s: float, of: int, results: Any) -> Cost:
 
 def _writes(order: str, count: int) -> Cost:
     """Measure *count* writes of 4 KiB through plug and queue to a PM9A3."""
-    spec = SsdSpec.model_validate(PM9A3)
+    spec = DRIVES["pm9a3"].device
     layer = BlockLayer(
         era="6.17", pool="tags", nr_requests=1_023, depth=1_023,
         device=lambda env: Ssd(env=env, spec=spec, name="nvme0n1"),

@@ -9,7 +9,7 @@ import pytest
 from tests.harness import FIO, loop_config, only, run_small
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.models.catalogue.devices import SATA_DISK_2010, SATA_SSD_2013
+from wbsim.models.catalogue.data_files import part_in
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import N10_MACHINE, P13_MACHINE
 from wbsim.models.kinds import kinds
@@ -18,8 +18,8 @@ from wbsim.models.machine import Machine, build
 DEVICES: dict[str, Any] = {
     "null": {"kind": "null"},
     "loop": {"kind": "loop", "command_time": 2_000, "page_time": 1_500},
-    "ssd": SATA_SSD_2013,
-    "disk": SATA_DISK_2010,
+    "ssd": part_in("drives", "p13-ssd")["device"],
+    "disk": part_in("drives", "sata-disk")["device"],
     "raid0": P13_MACHINE.disks["vdb"].device.inputs(),
     "write_cache": N10_MACHINE.disks["vdb"].device.inputs(),
 }

@@ -405,3 +405,13 @@ def test_folder_or_file_without_machine_is_one_error(
     assert main(["describe-machine", str(at)]) == 2
     why = {"nothing": "give / or a copy", "no tarball": "is not a tarball"}
     assert why[given] in capsys.readouterr().err
+
+
+def test_file_of_a_disk_can_be_copied(capsys: pytest.CaptureFixture[str]) -> None:
+    """The output is a disk file; a name without a file is refused."""
+    assert tomllib.loads(printed(capsys, "list", "disks", "virtio-ssd")) == {
+        "purpose": "the SATA SSD of 2013, as a virtio disk of a guest",
+        "like": "sata-ssd", "queue": {"like": "virtio"},
+    }  # fmt: skip
+    assert main(["list", "disks", "pm9a4"]) == 2
+    assert capsys.readouterr().err == "wbsim: list: pm9a4: unknown disk; did you mean pm9a3?\n"

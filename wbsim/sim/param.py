@@ -53,8 +53,14 @@ class Given:
     targets: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class Stated(Given):
-    """A value with a range that a user wrote; the range is read and checked like the value."""
+    """A value with an origin and a range that a user wrote; both are read and checked like the value.
+
+    ``unknown`` are keys of the statement that have no meaning.
+    """
+
+    unknown: tuple[str, ...] = ()
 
 
 class Followed(Given):
@@ -306,12 +312,19 @@ class Spec(BaseModel):
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
 
 
-def _check_range(field: FieldInfo, key: str, value: Any, given: Given) -> None:
-    """Check that the range in *given* includes *value*, and that its ends are valid values of *field*.
+def _check_range(field: FieldInfo, key: str, value: Any, given: Stated) -> None:
+    """Check the origin of *given*, and that its range includes *value*, with ends that are values of *field*.
 
     Raises:
-        BadValue: the range is not valid.
+        BadValue: the origin or the range is not valid.
     """
+    if given.unknown:
+        raise BadValue(
+            f"has the unknown key {given.unknown[0]}; beside value it may have origin, source, low, high and"
+            " targets", key,
+        )  # fmt: skip
+    if not isinstance(given.origin, Origin):
+        raise BadValue(f"has the origin {given.origin!r}; use one of {', '.join(Origin)}", key)
     of: Any = field.annotation  # the annotation of `X | None` has the metadata inside
     if field.metadata:
         of = Annotated[of, *field.metadata]

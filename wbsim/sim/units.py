@@ -64,6 +64,17 @@ def parse(text: str, kind: str) -> int:
     return int(amount)
 
 
+def quantity(text: str) -> int | str:
+    """Return a *text* with a number and a unit in the base unit of its kind; any other text is no quantity.
+
+    >>> quantity("125 MB/s"), quantity("5 us"), quantity("ssd")
+    (125000000, 5000, 'ssd')
+    """
+    match = _QUANTITY.fullmatch(text)
+    kind = next((kind for kind, scale in SCALES.items() if match and match[2] in scale), None)
+    return text if kind is None else parse(text, kind)
+
+
 def pages(size_bytes: int) -> int:
     """Return *size_bytes* in pages.
 

@@ -125,7 +125,7 @@ def test_sata_disk_has_the_queue_of_its_release(kernel: str, expected: tuple[obj
     ("kernel", "scheduler", "most", "segments"),
     [
         ("3.11", "noop", 512 * KIB, 513), ("3.18", "noop", 512 * KIB, 513), ("3.19", "none", 2 * MIB, 513),
-        ("4.2", "none", 2 * MIB, 513), ("4.3", "none", 1280 * KIB, 513), ("5.4", "none", 1280 * KIB, 128),
+        ("4.2", "none", 2 * MIB, 513), ("4.3", "none", 1280 * KIB, 513), ("5.4", "none", 1280 * KIB, 127),
         ("6.17", "none", 2 * MIB, 256),
     ],
 )  # fmt: skip
@@ -159,3 +159,63 @@ def test_kernel_of_a_case_decides_the_queue() -> None:
     )
     named = drive('machine.disks.vdb.like = "sata-disk"', 'kernel.name = "mine"', kernel="4.9")
     assert named.queue.elevator.scheduler == "cfq"
+
+
+DRIVE = """\
+title = "a drive"
+[scenario]
+machine.like = "desktop-2018"
+kernel.like = "6.1"
+mounts.a = { like = "ext4", disk = "new", at = "/" }
+workload.command = "dd if=/dev/zero of=/f bs=1M count=1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("interface", "of"), [("sata", "sata-ssd"), ("nvme", "pm9a3"), ("virtio", "virtio-ssd")]
+)
+def test_queue_follows_from_the_interface(interface: str, of: str) -> None:
+    """``queue.like`` replaces the queue that the drive brings, and other keys of the queue change it."""
+    lines = (
+        f'machine.disks.new = {{ like = "sata-disk", queue = {{ like = "{interface}", nr_requests = 9 }} }}'
+    )
+    (case,) = parse(f"{DRIVE}{lines}\n", "x.toml").cases
+    disk, drives = case.scenario.machine.disks["new"], drives_of(release_of("6.1"))
+    assert disk.queue.model_dump() == {**drives[of].queue.model_dump(), "nr_requests": 9}
+    assert disk.device == drives["sata-disk"].device
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('queue.like = "scsi"', "queue.like: 'scsi' is not known; use one of 'sata', 'nvme', 'virtio'"),
+        ('device.outer = { value = "9 MB/s", origin = "felt", source = "x" }',
+         "device.outer: has the origin 'felt'; use one of calibrated, measured, specified, assumed"),
+        ('device.outer = { value = "9 MB/s", low = "10 MB/s", high = "20 MB/s" }',
+         "device.outer: 9000000 is outside its range; give low and high that include it"),
+        ('device.outer = { value = "9 s", origin = "measured", source = "x" }', "device.outer: 's' is not"),
+        ('device.outer = { value = "9 MB/s", sauce = "x" }',
+         "device.outer: has the unknown key sauce; beside value it may"),
+    ],
+)  # fmt: skip
+def test_wrong_statement_in_a_disk_is_refused(line: str, told: str) -> None:
+    text = f'{DRIVE}machine.disks.new.like = "sata-disk"\nmachine.disks.new.{line}\n'
+    with pytest.raises(BadInput) as refused:
+        parse(text, "x.toml")
+    assert f"x.toml:8: machine.disks.new.{told}" in str(refused.value)
+
+
+def test_statement_keeps_its_origin_and_range() -> None:
+    """Without an origin, a value is specified; the source names the line, too."""
+    ends = 'low = "8 MB/s", high = "10 MB/s"'
+    line = f'device.outer = {{ value = "9 MB/s", origin = "assumed", {ends}, source = "x" }}'
+    text = f'{DRIVE}machine.disks.new.like = "sata-disk"\nmachine.disks.new.{line}\n'
+    (case,) = parse(text, "x.toml").cases
+    given = case.scenario.machine.disks["new"].device.given("outer")
+    assert given is not None
+    assert (given.origin, given.low, given.high, given.source) == (
+        "assumed",
+        "8 MB/s",
+        "10 MB/s",
+        "x.toml:8: x",
+    )

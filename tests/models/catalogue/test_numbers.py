@@ -1,6 +1,6 @@
-"""The numbers of machines, drives and filesystems against the committed list, which each change changes, too.
+"""The numbers of machines and filesystems against the committed list, which each change changes, too.
 
-The rules of kernels are in tests/models/kernel_rules.
+Drives are files with their numbers; the rules of kernels are in tests/models/kernel_rules.
 
 After an intended change, ``python -m tests.models.catalogue.test_numbers`` writes the list anew.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import LAST
 from wbsim.models.catalogue.neutral import machines_of
@@ -25,7 +24,6 @@ def numbers() -> Iterator[str]:
     """Yield a line for each number: owner, path, value, unit, origin, range, targets and source."""
     named: list[tuple[str, Spec]] = [
         *((f"machine {name}", spec) for name, spec in machines_of(release_of(LAST)).items()),
-        *((f"drive {name}", spec) for name, spec in DRIVES.items()),
         *((f"filesystem {name}", spec) for name, spec in FILESYSTEMS.items()),
     ]
     for name, spec in named:

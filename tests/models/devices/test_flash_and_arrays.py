@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tests.harness import SlowDevice
 from wbsim.models.bio import Bio, Request
-from wbsim.models.catalogue.devices import SATA_SSD_2013
+from wbsim.models.catalogue.data_files import part_in
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.devices.raid0 import Raid0
 from wbsim.models.devices.spec import Raid0Spec, SsdSpec, WriteCacheSpec
@@ -18,6 +18,8 @@ from wbsim.models.devices.write_cache import WriteCache
 from wbsim.models.scenario import DriveSpec
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import KIB, MIB, MS, US, S
+
+P13_SSD = part_in("drives", "p13-ssd")["device"]
 
 
 def ssd_spec(**changes: Any) -> SsdSpec:
@@ -73,7 +75,7 @@ def test_raid0_splits_at_chunks_and_waits_for_all_members() -> None:
     """The pieces for one member become one request; the array's request ends with the slowest member."""
     env = Environment()
     members = [SlowDevice(env, 100), SlowDevice(env, 500)]
-    spec = Raid0Spec(chunk=64 * KIB, members=(SATA_SSD_2013, SATA_SSD_2013))
+    spec = Raid0Spec(chunk=64 * KIB, members=(P13_SSD, P13_SSD))
     array = Raid0(env=env, spec=spec, name="md0", members=members)
     ended: list[int] = []
     array.submit(Request(Bio(64, 384)), lambda: ended.append(env.now))  # chunks 0 (half), 1, 2, 3 (half)
@@ -107,7 +109,7 @@ def test_indirection_unit_is_programmed_completely(order: range, pages: int, pro
     env = Environment()
     spec = SsdSpec.model_validate(
         {
-            **SATA_SSD_2013,
+            **P13_SSD,
             "flash_page": 16 * KIB,
             "units": 1,
             "program_time": MS,
@@ -329,5 +331,5 @@ def test_drives_of_consumers_and_guests_are_volatile() -> None:
     found = {name: drive.device.volatile for name, drive in DRIVES.items()}
     assert found == {
         "loop": False, "sata-ssd": True, "sata-disk": False, "virtio-ssd": True, "virtio-disk": False,
-        "pm9a3": False, "bm1743": False,
+        "pm9a3": False, "bm1743": False, "p13-ssd": False, "x25-e": True,
     }  # fmt: skip

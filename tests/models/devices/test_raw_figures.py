@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from wbsim.models.bio import Bio, Request
-from wbsim.models.catalogue.devices import BM1743, PM9A3
+from wbsim.models.catalogue.data_files import part_in
 from wbsim.models.devices.spec import SsdSpec
 from wbsim.models.devices.ssd import Ssd
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import KIB, MIB, SECTOR_BYTES, S
+
+PM9A3, BM1743 = (part_in("drives", name)["device"] for name in ("pm9a3", "bm1743"))
 
 DEPTH = 32
 WRITES = 40_000

@@ -19,8 +19,8 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "key",
         nargs="?",
-        metavar="RULE",
-        help="after rules: print the history of this rule, such as plug.tried, or of all below plug",
+        metavar="NAME",
+        help="after rules: a rule, or an area such as plug; after disks: the disk whose file is printed",
     )
 
 
@@ -31,8 +31,12 @@ def execute(arguments: Namespace) -> int:
     if arguments.what == "rules":
         print(_rules(arguments.key))
         return 0
+    if arguments.what == "disks" and arguments.key is not None:
+        print(_disk_file(arguments.key), end="")
+        return 0
     if arguments.key is not None:
-        raise _bad_key("list", arguments.key, f"follows rules only; leave it out after {arguments.what}")
+        what = f"follows rules or disks only; leave it out after {arguments.what}"
+        raise _bad_key("list", arguments.key, what)
     heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
     if use:
@@ -95,6 +99,21 @@ def _devices() -> _Rows:
         for name, kind in kinds("devices").items()
     ]
     return _Rows(("kind", "keys"), rows, 'machine.disks.sda.device = { kind = "KIND", ... }')
+
+
+def _disk_file(name: str) -> str:
+    """Return the file of the disk *name*, to be copied and changed.
+
+    Raises:
+        BadInput: the catalogue has no file of this name.
+    """
+    from wbsim.experiments.config.problems import unknown_key
+    from wbsim.models.catalogue.data_files import names_in, text_of
+    from wbsim.models.catalogue.drives import FOLDER
+
+    if name not in names_in(FOLDER):
+        raise _bad_key("list", name, unknown_key(name, names_in(FOLDER)).replace("key", "disk", 1))
+    return text_of(FOLDER, name)
 
 
 def _kernels() -> _Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from wbsim.experiments.config.grammar import MOST_DISKS
 from wbsim.experiments.config.likes import Bases, Likes
@@ -41,17 +41,22 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
     return entries
 
 
-def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, drives: Bases) -> list[str]:
+class Drives(NamedTuple):
+    """The names that ``like`` may have for a disk, and for the queue of a disk."""
+
+    drives: Bases
+    queues: Bases
+
+
+def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, known: Drives) -> list[str]:
     """Add the disk *name*, as *named* describes it, to *disks*.
 
-    *named* has the entries of all disks, and *drives* the drives that ``like`` may name.  With a ``count``,
-    return the names of the disks of the group; otherwise return an empty list.
+    *named* has the entries of all disks, and *known* what ``like`` may name.  With a ``count``, return the
+    names of the disks of the group; otherwise return an empty list.
     """
-    given = likes.problems.table(named, name)
+    given, drives = likes.problems.table(named, name), known.drives
     count = plain(given.get("count"))
-    drive: Table | None = given.without("count")
-    if "like" in given:
-        drive = likes.based_on(given.without("count"), drives)
+    drive = _drive_of(likes, given.without("count"), known)
     if drive is None:
         return []
     if "device" in drive:
@@ -70,6 +75,26 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, drive
             return []
         disks[one] = drive
     return group
+
+
+def _drive_of(likes: Likes, given: Table, known: Drives) -> Table | None:
+    """Return the drive that *given* describes, with what ``like`` and ``queue.like`` bring.
+
+    None: a base is not known, which is reported.
+    """
+    expanded = likes.expanded(given, known.drives) if "like" in given else given
+    if expanded is None:
+        return None
+    expanded = expanded.without("purpose")
+    queue = expanded.get("queue")
+    of_interface = isinstance(queue, Table) and "like" in queue
+    rest = expanded.without("queue") if of_interface else expanded
+    drive = likes.based_on(rest, known.drives) if "like" in rest else rest
+    if drive is None or not of_interface:
+        return drive
+    assert isinstance(queue, Table)
+    own = likes.based_on(queue, known.queues)
+    return None if own is None else drive.like({**drive, "queue": own})
 
 
 def with_like(likes: Likes, given: object, drives: Bases) -> object:

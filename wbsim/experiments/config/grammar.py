@@ -8,7 +8,7 @@ Each class is a table, and each field a key; its bullet in the docstring is the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -141,11 +141,22 @@ class DiskKeys(Keys):
     """The keys of a disk.
 
     * ``like``: The drive that brings device and queue.
+    * ``purpose``: What the disk is for, in a few words; it has no effect.
     * ``count``: The number of equal disks, which are called NAME0, NAME1 and so on.
     """
 
     like: Annotated[str, _name_of("disks"), _NONE]
+    purpose: Annotated[str, _NONE]
     count: Annotated[int, Field(ge=1, le=MOST_DISKS), Default("one disk, called NAME")]
+
+
+class QueueKeys(Keys):
+    """The keys of the queue of a disk.
+
+    * ``like``: The interface of the drive; the kernel's release decides the queue that it gets.
+    """
+
+    like: Annotated[Literal["sata", "nvme", "virtio"], _NONE]
 
 
 class DeviceKeys(Keys):
@@ -212,6 +223,7 @@ class ProgramKeys(Keys):
 TABLES: Final[Mapping[str, type[Keys]]] = {
     "machine": MachineKeys,
     "machine.disks.NAME": DiskKeys,
+    "machine.disks.NAME.queue": QueueKeys,
     "machine.disks.NAME.device": DeviceKeys,
     "kernel": KernelKeys,
     "mounts.NAME": MountKeys,
@@ -242,6 +254,8 @@ def keys_at(table: Path) -> tuple[str, ...]:
             return (*FilesystemKeys.model_fields, *MOUNT_KEYS)
         case ("machine", "disks", _):
             return tuple(DiskKeys.model_fields)
+        case ("machine", "disks", _, "queue"):
+            return tuple(QueueKeys.model_fields)
         case (*_, "device"):
             return tuple(DeviceKeys.model_fields)
         case _ if "device" in table:

@@ -167,7 +167,7 @@ def _known_at(finding: _Finding, written: Path) -> list[str]:
     return sorted({*_fields_at(finding.spec, finding.below[:-1]), *keys_at(written[:-1])})
 
 
-_USUAL_DRIVE: Final = "sata-disk"
+_USUAL_DRIVES: Final = ("sata-disk", "sata-ssd")
 
 
 def _like_for(kind: object, table: Path) -> str:
@@ -178,9 +178,9 @@ def _like_for(kind: object, table: Path) -> str:
     """
     if "device" in table:
         names = [name for name, drive in DRIVES.items() if kind in (None, drive.device.kind)]
-        name = _USUAL_DRIVE if _USUAL_DRIVE in names else next(iter(names), "")
+        name = next((usual for usual in _USUAL_DRIVES if usual in names), names[0] if names else "")
     elif table[:2] == ("machine", "disks"):
-        table, name = table[:3], _USUAL_DRIVE
+        table, name = table[:3], _USUAL_DRIVES[0]
     elif table == ("filesystem",) or (table[:1] == ("mounts",) and len(table) == 2):
         name = str(kind) if any(base.kind == kind for base in FILESYSTEMS.values()) else ""
     else:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from wbsim.experiments.config.disks import add_disk, at_its_speed, with_like
+from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, with_like
 from wbsim.experiments.config.filesystems import Host, filesystem_of
 from wbsim.experiments.config.grammar import DEFAULT_GIVE_UP, DISK_KEYS, MOUNT_KEYS, ScenarioKeys
 from wbsim.experiments.config.likes import Bases, Likes
@@ -20,6 +20,7 @@ from wbsim.experiments.config.tree import Table, entries_of, merged, plain
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.kernels import KERNELS, LAST
 from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.catalogue.queues import queues_of
 from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import MachineSpec
@@ -58,7 +59,7 @@ def expand(likes: Likes, scenario: Table) -> Table:
 
 def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None, dict[str, list[str]]]:
     """Return the machine, and the names of the disks of each group with a ``count``."""
-    drives = Bases("disks", drives_of(release))
+    bases = Drives(Bases("disks", drives_of(release)), Bases("queues", queues_of(release)))
     machines = Bases("machines", machines_of(release))
     before = given.get("disks", {})
     expanded = likes.expanded(given, machines)
@@ -75,8 +76,8 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
         machine["disks"] = {}
     disks = dict(machine["disks"])
     if only or not named:
-        _change_only_disk(likes, disks, only, named, drives)
-    groups = {name: add_disk(likes, disks, name, named, drives) for name in named}
+        _change_only_disk(likes, disks, only, named, bases.drives)
+    groups = {name: add_disk(likes, disks, name, named, bases) for name in named}
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
     machine["disks"] = named.like(by_name)
     _follow_memory(machine, machines_of(release)[str(plain(given.get("like")))], given)

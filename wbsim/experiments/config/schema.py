@@ -7,6 +7,7 @@ from typing import Any, Final
 from wbsim.experiments.config.grammar import DISK_KEYS, NAME, File
 from wbsim.experiments.config.keys import Key, sections
 from wbsim.experiments.config.scenarios import PARTS
+from wbsim.sim.param import Origin
 
 _SCENARIO: Final = "#/properties/scenario/properties"
 _MACHINE: Final = f"{_SCENARIO}/machine/properties"
@@ -79,8 +80,11 @@ def _places(path: str) -> list[list[str]]:
 
 _STATED: Final = {
     "type": "object",
-    "properties": {name: {} for name in ("assumed", "measured", "low", "high", "why")},
-    "anyOf": [{"required": ["assumed"]}, {"required": ["measured"]}],
+    "properties": {
+        **{name: {} for name in ("value", "assumed", "measured", "low", "high", "why", "source", "targets")},
+        "origin": {"enum": list(Origin)},
+    },
+    "anyOf": [{"required": [name]} for name in ("value", "assumed", "measured")],
     "additionalProperties": False,
 }
 """A value with its origin, which may stand for any value of the scenario."""

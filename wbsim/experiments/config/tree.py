@@ -162,6 +162,7 @@ def factor_in(value: object) -> object:
 
 _ORIGINS: Final = {"assumed": Origin.ASSUMED, "measured": Origin.MEASURED}
 _WITH_ORIGIN: Final = {"low", "high", "why"}
+_STATEMENT: Final = ("value", "origin", "source", "low", "high", "targets")
 
 
 def with_origins(table: Table, *, factors: bool = False) -> Table:
@@ -174,8 +175,8 @@ def with_origins(table: Table, *, factors: bool = False) -> Table:
 def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
     """Return *value*, and each value in it, as a `Given` with its place as the source.
 
-    ``{ assumed = 5, low = 1, high = 9, why = "..." }`` names another origin.  With *factors* a text such as
-    ``x2`` is a factor.
+    ``{ value = 5, origin = "assumed", low = 1, high = 9, source = "..." }`` names another origin, and so does
+    ``{ assumed = 5, low = 1, high = 9, why = "..." }``.  With *factors* a text such as ``x2`` is a factor.
     """
     if isinstance(value, Table):
         stated = _stated(value, where)
@@ -191,6 +192,16 @@ def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
 
 def _stated(table: Table, where: str) -> Given | None:
     """Return the value of a *table* that names an origin; None for any other table."""
+    if "value" in table:
+        value = table["value"]
+        named = table.get("origin", Origin.SPECIFIED.value)
+        origin: Any = (
+            Origin(named) if named in list(Origin) else named
+        )  # the check of the spec refuses others
+        low, high = (by_hand(table.get(end, value)) for end in ("low", "high"))
+        source = f"{where}: {table.get('source', 'given')}"
+        unknown = tuple(key for key in table if key not in _STATEMENT)
+        return Stated(by_hand(value), origin, source, low, high, tuple(table.get("targets", ())), unknown)
     name = next((key for key in table if key in _ORIGINS), None)
     if name is None or not set(table) <= {name, *_WITH_ORIGIN}:
         return None

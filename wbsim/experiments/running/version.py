@@ -18,8 +18,10 @@ _MEASURES: Final = ("running/simulate.py", "running/outcome.py")
 
 @cache
 def model_version() -> str:
-    """Return 16 hexadecimal digits of `sim`, `models` and the modules that read the figures of a run."""
-    of = blake2b(digest(_EXPERIMENTS.parent).encode(), digest_size=8)
-    for name in _MEASURES:
-        of.update((_EXPERIMENTS / name).read_bytes())
+    """Return 16 hexadecimal digits of `sim`, `models`, its data, and the modules that read the figures."""
+    root = _EXPERIMENTS.parent
+    of = blake2b(digest(root).encode(), digest_size=8)
+    data = sorted((root / "models" / "catalogue" / "data").rglob("*.toml"))
+    for path in (*data, *(_EXPERIMENTS / name for name in _MEASURES)):
+        of.update(path.read_bytes())
     return of.hexdigest()

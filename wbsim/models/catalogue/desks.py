@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from wbsim.models.catalogue.devices import NO_DISCARD
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS, WAKER_TIME
+from wbsim.models.catalogue.queues import NO_DISCARD
 from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from wbsim.models.block.spec import MAX_DISCARD_BYTES
+from wbsim.models.catalogue.data_files import part_in
 from wbsim.models.catalogue.desks import DESK_MACHINE, LOOP_MACHINE, as_fitted
-from wbsim.models.catalogue.devices import BM1743, NO_DISCARD, PM9A3, SATA_DISK_2010, SATA_SSD_2013, X25_E
 from wbsim.models.catalogue.paths import LINE_FROM_FAR, LINE_OWN, REFERENCE_PATHS, WAKER_TIME
+from wbsim.models.catalogue.queues import NO_DISCARD
 from wbsim.models.scenario import MachineSpec
 from wbsim.sim.param import Inputs, assumed, calibrated, measured, specified
 from wbsim.sim.units import GIB, KIB, MIB, US
@@ -29,6 +30,13 @@ _CALIBRATE_V13: Final = "wbsim calibrate V13"
 _CIL_ITEM: Final = calibrated(209, _CALIBRATE_V13, ("V13-xfs-unlink-u",))
 """The hold time of xc_cil_lock per item on the reference machine (ns), with the kernels of P13 and V13."""
 _XFS: Final[Inputs] = REFERENCE_PATHS["filesystems"]["xfs"]
+
+
+def _device(drive: str) -> Inputs:
+    """Return the device of the *drive* of data/drives."""
+    device: Inputs = part_in("drives", drive)["device"]
+    return device
+
 
 P13_MACHINE: Final = MachineSpec.model_validate(
     {
@@ -102,7 +110,7 @@ P13_MACHINE: Final = MachineSpec.model_validate(
                 "device": {
                     "kind": specified("raid0", "report P13: 2xSSD in RAID0"),
                     "chunk": assumed(512 * KIB, "the default of md", 64 * KIB, 512 * KIB),
-                    "members": [SATA_SSD_2013, SATA_SSD_2013],
+                    "members": [_device("p13-ssd")] * 2,
                 },
             },
         },
@@ -144,7 +152,7 @@ N10_MACHINE: Final = MachineSpec.model_validate(
                     "behind": {
                         "kind": specified("raid0", "report N10: 12 disk RAID0"),
                         "chunk": assumed(512 * KIB, "a usual chunk for twelve disks", 64 * KIB, 1024 * KIB),
-                        "members": [SATA_DISK_2010] * 12,
+                        "members": [_device("sata-disk")] * 12,
                     },
                 },
             },
@@ -207,7 +215,7 @@ W25_MACHINE: Final = MachineSpec.model_validate(
                         "write through",
                     ),
                 },
-                "device": PM9A3,
+                "device": _device("pm9a3"),
             },
         },
     }
@@ -218,7 +226,9 @@ W25_BM1743_MACHINE: Final = MachineSpec.model_validate(
     {
         **W25_MACHINE.inputs(),
         "name": "w25-server-bm1743",
-        "disks": {"nvme0n1": {"queue": W25_MACHINE.disks["nvme0n1"].queue.inputs(), "device": BM1743}},
+        "disks": {
+            "nvme0n1": {"queue": W25_MACHINE.disks["nvme0n1"].queue.inputs(), "device": _device("bm1743")}
+        },
     }
 )
 """Report W25: the server with the drive of 16 KiB units."""
@@ -312,7 +322,7 @@ J09_MACHINE: Final = MachineSpec.model_validate(
                     "driver_depth": specified(31, f"{_LIMITS} [V 2.6.29]: NCQ"),
                     "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
                 },
-                "device": X25_E,
+                "device": _device("x25-e"),
             },
         },
     }

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Final
 
-from wbsim.models.catalogue.devices import NO_DISCARD
+from wbsim.models.block.spec import MAX_DISCARD_BYTES, QueueSpec
+from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.kernel_rules.lookup import rule_for
 from wbsim.models.kernel_rules.table import LEGACY, NVME, ONE_QUEUE, SATA, VIRTIO
 from wbsim.models.release import Release
 from wbsim.sim.param import Given, Inputs, assumed, specified
-from wbsim.sim.units import KIB
+from wbsim.sim.units import KIB, MIB
 
 _LIMITS: Final = "docs/kernel/merging.md#limits-of-a-request"
 _SCHEDULERS: Final = "docs/kernel/schedulers.md#which-scheduler-a-disk-gets"
 _POOL: Final = "docs/kernel/schedulers.md#the-pool-of-requests"
 _TAGS: Final = "docs/kernel/schedulers.md#tags"
 _WBT: Final = "docs/kernel/schedulers.md#blk-wbt"
+NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "the model issues no discards")
+_NVME_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
 _LARGEST_ATA_COMMAND: Final = specified(65_535 * 512, f"{_LIMITS} [V 4.1]: ATA_MAX_SECTORS_LBA48 [R]")
 _NO_LIMIT: Final = specified(1 << 30, f"{_LIMITS} [V 2.6.34, 3.10]: virtio-blk has no limit")
 
@@ -39,7 +44,7 @@ def sata_queue(release: Release) -> Inputs:
     }
 
 
-def nvme_queue(release: Release, most_bytes: Given) -> Inputs:
+def nvme_queue(release: Release, most_bytes: Given = _NVME_MOST) -> Inputs:
     """Return the inputs of the queue of an NVMe drive that takes *most_bytes* in a command (MDTS)."""
     segments = rule_for("queue.max_segments", release, NVME)
     if segments.value is None:
@@ -114,3 +119,18 @@ def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> I
         )
     elevator = {"scheduler": scheduler, "fifo_batch": _FIFO_BATCH}  # NOTE: 5.14 to 6.8 have an async_depth
     return {"elevator": elevator, "nr_requests": nr_requests}
+
+
+_QUEUES: Final[Mapping[str, Callable[[Release], Inputs]]] = {
+    "sata": sata_queue, "nvme": nvme_queue, "virtio": virtio_queue,
+}  # fmt: skip
+
+
+@cache
+def queues_of(release: Release) -> Mapping[str, QueueSpec]:
+    """Return the queue that *release* gives a drive, by the drive's interface."""
+    return OnDemand({name: partial(_queue, name, release) for name in _QUEUES})
+
+
+def _queue(interface: str, release: Release) -> QueueSpec:
+    return QueueSpec.model_validate(_QUEUES[interface](release))

@@ -1,0 +1,104 @@
+"""Parts of the catalogue that are files: a user's copy of a file is the same part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from wbsim.experiments.config.experiment import parse
+from wbsim.models.catalogue import data_files
+from wbsim.models.catalogue.data_files import names_in, part_in, text_of
+from wbsim.models.catalogue.drives import DRIVES, drives_of
+from wbsim.models.release import release_of
+from wbsim.sim.param import Origin
+from wbsim.sim.units import quantity
+
+CONFIG = """\
+title = "a drive"
+[scenario]
+machine.like = "desktop-2018"
+machine.disks.new.like = "NAME"
+kernel.like = "6.1"
+mounts.a = { like = "ext4", disk = "new", at = "/", size = "20 GB" }
+workload.command = "dd if=/dev/zero of=/f bs=1M count=1"
+"""
+SMALL = """\
+purpose = "a drive of a test"
+like = "sata-disk"
+queue.like = "virtio"
+
+[device]
+outer = { value = "1.5 GB/s", origin = "measured", source = "a test" }
+track_seek = { value = "1 ms", origin = "assumed", low = "500 us", high = "2 ms", source = "a guess" }
+"""
+
+
+@pytest.mark.parametrize("name", names_in("drives"))
+def test_copy_of_a_file_is_the_drive(name: str, tmp_path: Path) -> None:
+    """The reader of configurations and the catalogue read one grammar; the sources name different files."""
+    (tmp_path / "copy.toml").write_text(text_of("drives", name))
+    (case,) = parse(CONFIG.replace("NAME", "copy"), str(tmp_path / "x.toml")).cases
+    drive, copy = drives_of(release_of("6.1"))[name], case.scenario.machine.disks["new"]
+    assert copy.model_dump() == drive.model_dump()
+    origins = [
+        [number.given.origin for number in spec.numbers() if number.given is not None]
+        for spec in (copy, drive)
+    ]
+    assert origins[0] == origins[1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of drives, with the files of the catalogue."""
+    drives = tmp_path / "drives"
+    drives.mkdir()
+    for name in names_in("drives"):
+        (drives / f"{name}.toml").write_text(text_of("drives", name))
+    monkeypatch.setattr(data_files, "_FOLDER", tmp_path)
+    caches = (names_in, part_in, drives_of)
+    for cached in caches:
+        cached.cache_clear()
+    yield drives
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_one_file_is_a_new_drive(folder: Path) -> None:
+    """The base brings what the file does not have, and the release decides the queue."""
+    (folder / "small.toml").write_text(SMALL)
+    small, base = drives_of(release_of("6.1"))["small"], DRIVES["sata-disk"]
+    device = small.device.model_dump()
+    assert device == {**base.device.model_dump(), "outer": 1_500_000_000, "track_seek": 1_000_000}
+    assert small.queue.model_dump() == drives_of(release_of("6.1"))["virtio-disk"].queue.model_dump()
+    given = small.device.given("track_seek")
+    assert given is not None
+    assert (given.origin, given.low, given.high, given.source) == (
+        Origin.ASSUMED,
+        500_000,
+        2_000_000,
+        "a guess",
+    )
+
+
+def test_number_without_an_origin_is_refused(folder: Path) -> None:
+    """A number of the catalogue has a source."""
+    (folder / "small.toml").write_text(SMALL + 'inner = "50 MB/s"\n')
+    with pytest.raises(ValueError, match=r"^small\.toml: device\.inner has no origin; write \{ value"):
+        part_in("drives", "small")
+
+
+def test_unknown_origin_is_refused(folder: Path) -> None:
+    (folder / "small.toml").write_text(SMALL.replace("measured", "guessed"))
+    with pytest.raises(ValueError, match="'guessed' is not a valid Origin"):
+        part_in("drives", "small")
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("2 MiB", 2 << 20), ("8333333 ns", 8_333_333), ("1.5 GB/s", 1_500_000_000), ("ssd", "ssd"), ("7", "7"),
+     ("12 parsecs", "12 parsecs")],
+)  # fmt: skip
+def test_text_with_a_unit_is_a_quantity(text: str, amount: object) -> None:
+    assert quantity(text) == amount

@@ -1,0 +1,75 @@
+"""Parts of the catalogue that are files: NAME.toml holds what a user's file of the same kind would hold.
+
+Each number states its origin and its source::
+
+    outer = { value = "125 MB/s", origin = "specified", source = "report N10: 12 disks give 1.5 GB/s [D]" }
+
+``like`` names the file of the same folder that brings what is not given.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from wbsim.sim.param import Given, Inputs, Origin
+from wbsim.sim.units import quantity
+
+_FOLDER: Final = Path(__file__).with_name("data")
+_PLAIN: Final = ("purpose", "like")
+"""Keys with plain texts, which describe the part and are no numbers of it."""
+
+
+@cache
+def names_in(folder: str) -> tuple[str, ...]:
+    """Return the names of the parts in *folder*, such as ``drives``, in alphabetical order."""
+    return tuple(sorted(path.stem for path in (_FOLDER / folder).glob("*.toml")))
+
+
+def text_of(folder: str, name: str) -> str:
+    """Return the text of the file of the part *name* in *folder*."""
+    return (_FOLDER / folder / f"{name}.toml").read_text(encoding="utf-8")
+
+
+@cache
+def part_in(folder: str, name: str) -> Inputs:
+    """Return the entries of the part *name* in *folder*, put over those of the part that it is ``like``.
+
+    Raises:
+        ValueError: a number has no origin; the message has the file and the key.
+    """
+    entries = tomllib.loads(text_of(folder, name))
+    plain = {key: entries.pop(key) for key in _PLAIN if key in entries}
+    own = {key: _given(value, f"{name}.toml: {key}") for key, value in entries.items()}
+    base = part_in(folder, plain["like"]) if "like" in plain else {}
+    return {**_over(base, own), "purpose": plain["purpose"]}
+
+
+def _over(base: Inputs, own: Inputs) -> Inputs:
+    """Return *base* with *own* put over it, table by table."""
+    merged = dict(base)
+    for key, value in own.items():
+        below = merged.get(key)
+        merged[key] = _over(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
+    return merged
+
+
+def _given(value: Any, place: str) -> Any:
+    """Return *value*, which stands at *place*: a table of values, or a number with its origin."""
+    if not isinstance(value, Mapping):
+        if place.endswith(".like"):
+            return value
+        raise ValueError(f"{place} has no origin; write {{ value = ..., origin = ..., source = ... }}")
+    if "value" not in value:
+        return {key: _given(below, f"{place}.{key}") for key, below in value.items()}
+    origin, source = Origin(value["origin"]), value["source"]
+    low, high = (_number(value.get(end)) for end in ("low", "high"))
+    return Given(_number(value["value"]), origin, source, low, high, tuple(value.get("targets", ())))
+
+
+def _number(value: Any) -> Any:
+    """Return *value*; a text with a quantity, such as "125 MB/s", becomes its number of base units."""
+    return quantity(value) if isinstance(value, str) else value
