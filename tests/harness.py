@@ -14,7 +14,7 @@ from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
 from wbsim.models.block.thread import BlockThread
-from wbsim.models.catalogue.filesystems import P13_XFS
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import P13_MACHINE
 from wbsim.models.congestion import Congestion
@@ -153,7 +153,7 @@ def small_scenario(
     inputs = one_of_each(
         P13_MACHINE.inputs(),
         KERNELS["3.11-p13" if patched else "3.11"].inputs(),
-        P13_XFS.inputs(),
+        FILESYSTEMS["p13-xfs"].inputs(),
         {**parse_command(command), **FsMarkSpec.costs},
     )
     inputs["machine"]["memory"] |= {"memory": memory_mib * MIB, "kernel_reserve": 0}

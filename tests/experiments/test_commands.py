@@ -414,4 +414,4 @@ def test_file_of_a_disk_can_be_copied(capsys: pytest.CaptureFixture[str]) -> Non
         "like": "sata-ssd", "queue": {"like": "virtio"},
     }  # fmt: skip
     assert main(["list", "disks", "pm9a4"]) == 2
-    assert capsys.readouterr().err == "wbsim: list: pm9a4: unknown disk; did you mean pm9a3?\n"
+    assert capsys.readouterr().err == "wbsim: list: pm9a4: unknown name; did you mean pm9a3?\n"

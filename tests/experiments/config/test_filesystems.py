@@ -120,7 +120,7 @@ def test_mkfs_gives_only_flash_a_group_for_each_processor(disk: str, groups: int
         ('like = "xfs", size = "2 TB"', 'like = "sata-disk"',
          "x.toml:6: mounts.m.size: the filesystems on sda need 2000000000000 B, and the device has"),
         ('like = "ext3"', 'like = "sata-disk"',
-         "x.toml:6: mounts.m.like: 'ext3' is not known; use one of 'xfs', 'ext4', 'p13-xfs'"),
+         "x.toml:6: mounts.m.like: 'ext3' is not known; use one of 'xfs', 'ext4', 'desk-ext4'"),
     ],
 )  # fmt: skip
 def test_impossible_filesystem_is_refused(filesystem: str, disk: str, message: str) -> None:
@@ -154,3 +154,19 @@ def test_journal_spans_block_groups(mib: int) -> None:
     assert sum(taken) - sum(without) == mib * MIB // (4 * KIB)
     assert max(taken) <= 32_768
     assert of.size == 64 * GIB
+
+
+def test_filesystem_without_a_base_must_have_all_keys() -> None:
+    """The remedy is the base that brings the others."""
+    text = """\
+title = "t"
+[scenario]
+machine.like = "desktop-2018"
+kernel.like = "6.1"
+filesystem = { kind = "ext4", size = "10 GB" }
+workload.command = "dd if=/dev/zero of=/f bs=1M count=1"
+"""
+    with pytest.raises(BadInput) as refused:
+        parse(text, "x.toml")
+    assert str(refused.value).startswith("x.toml:5: filesystem: lacks flex_groups, descriptors")
+    assert 'give filesystem.like = "ext4", which brings what is missing' in str(refused.value)

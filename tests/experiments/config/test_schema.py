@@ -337,9 +337,10 @@ UNITS = {"ns": "s", "B": "B", "B/s": "B/s"}
 @pytest.mark.parametrize(
     ("table", "keys"),
     [
-        (("machine",), {"like", "device", "queue"}), (("kernel",), {"like"}), (("filesystem",), {"like"}),
+        (("machine",), {"like", "device", "queue"}), (("kernel",), {"like"}),
+        (("filesystem",), {"like", "purpose"}),
         (("workload",), {"command", "start", "memory"}), (("programs", "a"), {"command", "start", "memory"}),
-        (("mounts", "m"), {"like", "each", "disk", "at", "files", "cached_inodes"}),
+        (("mounts", "m"), {"like", "purpose", "each", "disk", "at", "files", "cached_inodes"}),
         (("machine", "disks", "sda"), {"like", "count", "purpose"}),
         (("machine", "disks", "sda", "queue"), {"like"}),
         (("machine", "disks", "sda", "device"), {"like", "speed"}),

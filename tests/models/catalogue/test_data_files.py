@@ -11,6 +11,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.models.catalogue import data_files
 from wbsim.models.catalogue.data_files import names_in, part_in, text_of
 from wbsim.models.catalogue.drives import DRIVES, drives_of
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.release import release_of
 from wbsim.sim.param import Origin
 from wbsim.sim.units import quantity
@@ -47,6 +48,19 @@ def test_copy_of_a_file_is_the_drive(name: str, tmp_path: Path) -> None:
         for spec in (copy, drive)
     ]
     assert origins[0] == origins[1]
+
+
+@pytest.mark.parametrize("name", names_in("filesystems"))
+def test_copy_of_a_file_is_the_filesystem(name: str, tmp_path: Path) -> None:
+    """A copy brings what the catalogue's filesystem has."""
+    (tmp_path / "copy.toml").write_text(text_of("filesystems", name))
+    text = (
+        CONFIG.replace("NAME", "pm9a3")
+        .replace('like = "ext4"', 'like = "copy"')
+        .replace(', size = "20 GB"', "")
+    )
+    (case,) = parse(text + 'machine.disks.new.device.size = "700 TB"\n', str(tmp_path / "x.toml")).cases
+    assert case.scenario.mounts["a"].filesystem.model_dump() == FILESYSTEMS[name].model_dump()
 
 
 @pytest.fixture

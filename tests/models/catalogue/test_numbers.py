@@ -1,6 +1,6 @@
-"""The numbers of machines and filesystems against the committed list, which each change changes, too.
+"""The numbers of machines against the committed list, which each change changes, too.
 
-Drives are files with their numbers; the rules of kernels are in tests/models/kernel_rules.
+Drives and filesystems are files with their numbers; the rules of kernels are in tests/models/kernel_rules.
 
 After an intended change, ``python -m tests.models.catalogue.test_numbers`` writes the list anew.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import LAST
 from wbsim.models.catalogue.neutral import machines_of
 from wbsim.models.kinds import kinds
@@ -24,7 +23,6 @@ def numbers() -> Iterator[str]:
     """Yield a line for each number: owner, path, value, unit, origin, range, targets and source."""
     named: list[tuple[str, Spec]] = [
         *((f"machine {name}", spec) for name, spec in machines_of(release_of(LAST)).items()),
-        *((f"filesystem {name}", spec) for name, spec in FILESYSTEMS.items()),
     ]
     for name, spec in named:
         for number in spec.numbers():

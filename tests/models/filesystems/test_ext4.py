@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.harness import one_of_each, only
 from wbsim.experiments.pictures.disk import owners
-from wbsim.models.catalogue.filesystems import LOOP_EXT4
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import LOOP_MACHINE
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
@@ -31,10 +31,10 @@ SMALL = Geometry(blocks=8 * GROUP_BLOCKS - 20_000, flex_groups=4, descriptor_blo
 
 def test_metadata_of_mkfs_lies_where_dumpe2fs_prints_it() -> None:
     """The numbers are blocks in single groups of a fresh filesystem of 12 GiB, and all its free blocks."""
-    geometry = LOOP_EXT4.geometry
+    geometry = FILESYSTEMS["loop-ext4"].geometry
     assert [geometry.head_blocks(group) for group in (0, 1, 2, 3, 48)] == [9_257, 1_027, 0, 1_027, 8_224]
     assert GROUP_BLOCKS - geometry.head_blocks(49) == 15_357
-    assert LOOP_EXT4.room == 3_069_724 * 4_096
+    assert FILESYSTEMS["loop-ext4"].room == 3_069_724 * 4_096
     assert sum(GROUP_BLOCKS - geometry.head_blocks(group) for group in range(96)) == 3_069_724
 
 
@@ -156,7 +156,9 @@ def scenario(workload: dict[str, Any], dirty_mib: int | None, kernel: str = "6.1
     if dirty_mib is not None:
         rules["dirty"] |= {"dirty_bytes": dirty_mib * MIB, "dirty_background_bytes": dirty_mib * MIB // 2}
     return Scenario.model_validate(
-        one_of_each(LOOP_MACHINE.inputs(), rules, LOOP_EXT4.inputs(), workload, sync_after=True)
+        one_of_each(
+            LOOP_MACHINE.inputs(), rules, FILESYSTEMS["loop-ext4"].inputs(), workload, sync_after=True
+        )
     )
 
 
@@ -240,7 +242,7 @@ def test_a_nearly_full_filesystem_keeps_its_laws(
     inputs["mounts"]["mnt"]["filesystem"] |= {
         "size": 256 * MIB,
         "descriptors": descriptors * 4 * KIB,
-        "journal": {**LOOP_EXT4.journal.inputs(), "size": 4 * MIB},
+        "journal": {**FILESYSTEMS["loop-ext4"].journal.inputs(), "size": 4 * MIB},
     }
     run(Scenario.model_validate(inputs))
 
@@ -251,7 +253,7 @@ def test_full_filesystem_is_an_error() -> None:
     inputs["mounts"]["mnt"]["filesystem"] |= {
         "size": 256 * MIB,
         "descriptors": 28_000 * 4 * KIB,
-        "journal": {**LOOP_EXT4.journal.inputs(), "size": 4 * MIB},
+        "journal": {**FILESYSTEMS["loop-ext4"].journal.inputs(), "size": 4 * MIB},
     }
     with pytest.raises(NoSpace, match="full; give a larger filesystem"):
         run(Scenario.model_validate(inputs))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.catalogue.filesystems import LOOP_EXT4
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS
 from wbsim.models.filesystems.ext4.inodes import Ext4File
@@ -24,7 +24,7 @@ from wbsim.models.time_accounting import Spent
 def ext4(kernel: str = "6.18", processors: int = 2) -> NewBlocks:
     """Return the block allocation of a fresh ext4 with 96 groups."""
     rules: Any = KERNELS[kernel].filesystems["ext4"]
-    geometry = LOOP_EXT4.geometry
+    geometry = FILESYSTEMS["loop-ext4"].geometry
     return NewBlocks(Mballoc(geometry, by_order=rules.by_order), rules, processors, geometry.groups, [])
 
 
@@ -159,7 +159,7 @@ def test_closed_file_continues_in_the_group_of_its_last_extent() -> None:
 
 def test_goal_outside_the_filesystem_is_the_first_block() -> None:
     """Page 0 would lie in front of the filesystem, and page 900 behind it."""
-    fs, of, last = ext4(), Ext4File(False), LOOP_EXT4.geometry.blocks - 1
+    fs, of, last = ext4(), Ext4File(False), FILESYSTEMS["loop-ext4"].geometry.blocks - 1
     assert fs.goal(inode(goal_group=7), of, 0) == 7 * GROUP_BLOCKS
     of.tree.insert(100, 40, 1)
     of.tree.insert(800, last - 99, 1)
@@ -168,7 +168,7 @@ def test_goal_outside_the_filesystem_is_the_first_block() -> None:
 
 def test_full_disk_takes_back_held_blocks() -> None:
     """Files and locality groups give up their held blocks, and then the disk is full."""
-    file, geometry = opened(4_096, range(2_000)), LOOP_EXT4.geometry
+    file, geometry = opened(4_096, range(2_000)), FILESYSTEMS["loop-ext4"].geometry
     rules: Any = KERNELS["6.18"].filesystems["ext4"]
     mballoc = Mballoc(geometry, by_order=rules.by_order)
     fs = NewBlocks(mballoc, rules, 2, geometry.groups, [file])

@@ -10,7 +10,7 @@ import pytest
 from tests.harness import BlockLayer
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import run_case
-from wbsim.models.catalogue.filesystems import LOOP_EXT4
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.spec import JournalSpec
 from wbsim.models.interfaces import Thread
@@ -28,7 +28,7 @@ class Log:
         self, blocks: int = 300, runs: Sequence[tuple[int, int]] | None = None, **changes: Any
     ) -> None:
         self.layer = BlockLayer(era="6.17", pool="tags")
-        inputs = {**LOOP_EXT4.journal.inputs(), "size": blocks * 4 * KIB, **changes}
+        inputs = {**FILESYSTEMS["loop-ext4"].journal.inputs(), "size": blocks * 4 * KIB, **changes}
         self.journal = Journal(
             parts=self.layer.parts,
             queue=self.layer.queue,

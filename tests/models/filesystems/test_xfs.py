@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from tests.harness import FIO, change, loop_config, one_of_each, only
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.outcome import uses_of
-from wbsim.models.catalogue.filesystems import LOOP_XFS
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import LOOP_MACHINE
 from wbsim.models.filesystems.xfs.free_space import RESERVED, FreeSpace, FreeTables
@@ -250,7 +250,7 @@ def fio_scenario(
 ) -> Scenario:
     """Return a scenario of docs/measurements.md D: fio on a fresh XFS, *dirty* and *filesize* in MiB."""
     size = filesize * MIB
-    filesystem = {**LOOP_XFS.inputs(), "agcount": agcount}
+    filesystem = {**FILESYSTEMS["loop-xfs"].inputs(), "agcount": agcount}
     workload = {
         "kind": "fio", "rw": rw, "numjobs": jobs, "directories": jobs, "nrfiles": nrfiles, "filesize": size,
         "app_time": 750, "fork_time": 150_000, "start_time": 0, "idle_time": 0, "spin_time": 0,
@@ -507,7 +507,7 @@ def test_small_files_update_the_reverse_mapping(kernel: str, converts: bool) -> 
 
 def test_a_group_has_at_most_a_tebibyte() -> None:
     """Four groups of 1 TiB are allowed; with four more blocks, each group has a block too many."""
-    inputs = {**LOOP_XFS.inputs(), "agcount": 4}
+    inputs = {**FILESYSTEMS["loop-xfs"].inputs(), "agcount": 4}
     assert (
         XfsSpec.model_validate({**inputs, "size": 4 * GIB << 10}).room == (4 << 40) - 4 * 64 * KIB - 64 * MIB
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.models.filesystems.watched_log import Log
-from wbsim.models.catalogue.filesystems import P13_XFS
+from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.interfaces import Thread
@@ -279,7 +279,7 @@ def test_checkpoint_logs_an_inode_once_for_several_extents() -> None:
     * Two more extents do not log the inode again.
     * An extent after the push logs the inode again.
     """
-    of, spec = Log(), P13_XFS
+    of, spec = Log(), FILESYSTEMS["p13-xfs"]
     costs: Any = SimpleNamespace(end_folio_ns=0)
     metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0, reserve_ns=None), costs, [], False)  # type: ignore[arg-type]
     inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))

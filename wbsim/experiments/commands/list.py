@@ -20,7 +20,7 @@ def add_options(parser: ArgumentParser) -> None:
         "key",
         nargs="?",
         metavar="NAME",
-        help="after rules: a rule, or an area such as plug; after disks: the disk whose file is printed",
+        help="after rules: a rule, or an area such as plug; after disks or filesystems: print this file",
     )
 
 
@@ -31,11 +31,11 @@ def execute(arguments: Namespace) -> int:
     if arguments.what == "rules":
         print(_rules(arguments.key))
         return 0
-    if arguments.what == "disks" and arguments.key is not None:
-        print(_disk_file(arguments.key), end="")
+    if arguments.what in _FILES and arguments.key is not None:
+        print(_file_of(_FILES[arguments.what], arguments.key), end="")
         return 0
     if arguments.key is not None:
-        what = f"follows rules or disks only; leave it out after {arguments.what}"
+        what = f"follows rules, disks or filesystems only; leave it out after {arguments.what}"
         raise _bad_key("list", arguments.key, what)
     heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
@@ -101,19 +101,22 @@ def _devices() -> _Rows:
     return _Rows(("kind", "keys"), rows, 'machine.disks.sda.device = { kind = "KIND", ... }')
 
 
-def _disk_file(name: str) -> str:
-    """Return the file of the disk *name*, to be copied and changed.
+_FILES = {"disks": "drives", "filesystems": "filesystems"}
+"""The folder with the files of each kind of parts."""
+
+
+def _file_of(folder: str, name: str) -> str:
+    """Return the file of the part *name* in *folder*, to be copied and changed.
 
     Raises:
         BadInput: the catalogue has no file of this name.
     """
     from wbsim.experiments.config.problems import unknown_key
     from wbsim.models.catalogue.data_files import names_in, text_of
-    from wbsim.models.catalogue.drives import FOLDER
 
-    if name not in names_in(FOLDER):
-        raise _bad_key("list", name, unknown_key(name, names_in(FOLDER)).replace("key", "disk", 1))
-    return text_of(FOLDER, name)
+    if name not in names_in(folder):
+        raise _bad_key("list", name, unknown_key(name, names_in(folder)).replace("key", "name", 1))
+    return text_of(folder, name)
 
 
 def _kernels() -> _Rows:

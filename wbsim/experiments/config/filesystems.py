@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +12,7 @@ from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.tree import Factor, Table, entries_of, plain
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
+from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.devices.spec import AnyDevice, DeviceSpec, Raid0Spec
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.release import Release, release_of
@@ -22,8 +23,9 @@ from wbsim.sim.units import GIB
 MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}
 """The mkfs of each filesystem, by name: a function of the device and the kernel release of a case."""
 _ANY: Final = Target(1 << 40)
-_PARTS: Final[ChainMap[str, FilesystemSpec]] = ChainMap(
-    FILESYSTEMS, {name: make(_ANY, (6, 1, 0)) for name, make in MADE.items()}
+_PARTS: Final[Mapping[str, FilesystemSpec]] = OnDemand(
+    {name: partial(make, _ANY, (6, 1, 0)) for name, make in MADE.items()}
+    | {name: partial(FILESYSTEMS.__getitem__, name) for name in FILESYSTEMS}
 )
 BASES: Final = Bases("filesystems", _PARTS)
 """The filesystems that ``like`` can name; parts of `MADE` are placeholders for a device of 1 TiB."""
@@ -47,7 +49,10 @@ def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table
     expanded = likes.expanded(given, BASES)
     if expanded is None:
         return None
-    given, like = expanded, plain(expanded.get("like"))
+    given = expanded.without("purpose")
+    like = plain(given.get("like"))
+    if like is None and "kind" in given:  # the check of the scenario finds what it lacks
+        return given
     if not isinstance(like, str) or like not in MADE:
         return likes.based_on(given, BASES)
     device = _device(host.disks.get(disk, {}) if isinstance(disk, str) else {})

@@ -194,9 +194,11 @@ class FilesystemKeys(Keys):
     """The keys of ``filesystem``.
 
     * ``like``: The filesystem that brings the keys that are not given; mkfs makes `xfs` and `ext4`.
+    * ``purpose``: What the filesystem is for, in a few words; it has no effect.
     """
 
-    like: Annotated[str, _name_of("filesystems")]
+    like: Annotated[str, _name_of("filesystems"), Default("required, or a `kind` and all keys of it")]
+    purpose: Annotated[str, _NONE]
 
 
 class MountKeys(Keys):

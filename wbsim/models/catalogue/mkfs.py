@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from wbsim.models.catalogue.filesystems import EXT4_JOURNAL, XFS_LOG, XFS_METADATA
+from wbsim.models.catalogue.data_files import part_in
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, INODES_PER_BLOCK, kept_blocks
 from wbsim.models.filesystems.ext4.spec import Ext4Spec
 from wbsim.models.filesystems.xfs.spec import XfsSpec
@@ -19,6 +19,19 @@ from wbsim.models.release import Release
 from wbsim.sim.param import assumed, followed, specified
 from wbsim.sim.units import GIB, KIB, MIB, PAGE_BYTES
 
+_P13_XFS: Final = part_in("filesystems", "p13-xfs")
+_XFS_METADATA: Final = {
+    name: _P13_XFS[name]
+    for name in (
+        "inode_bytes", "cluster_bytes", "dirent_bytes", "inode_log_bytes", "extent_log_bytes",
+        "dirent_log_bytes", "create_items", "extent_items", "remove_items", "inactivate_items",
+    )
+}  # fmt: skip
+"""The sizes of metadata, and the items of transactions, which mkfs does not choose."""
+_XFS_LOG: Final = {
+    name: _P13_XFS["log"][name] for name in ("iclogs", "record_header", "ail_pause", "sync_interval")
+}
+_EXT4_JOURNAL: Final = part_in("filesystems", "loop-ext4")["journal"]
 _XFSPROGS: Final = "mkfs.xfs of xfsprogs 6.1"
 _E2FSPROGS: Final = "mke2fs of e2fsprogs 1.47"
 _TIB: Final = GIB << 10
@@ -145,7 +158,7 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
     checkpoint_bytes = min(log_bytes // 8, most_checkpoint.value or log_bytes)
     return XfsSpec.model_validate(
         {
-            **XFS_METADATA,
+            **_XFS_METADATA,
             "kind": specified("xfs", _XFSPROGS),
             "size": followed(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
             "agcount": specified(of.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
@@ -159,7 +172,7 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
                 else None
             ),
             "log": {
-                **XFS_LOG,
+                **_XFS_LOG,
                 "size": specified(
                     log_bytes, f"{_XFSPROGS}: calculate_log_size; up to 5.14 at least 10 MiB [R]"
                 ),
@@ -249,7 +262,7 @@ def made_ext4(target: Target, release: Release) -> Ext4Spec:
             "descriptors": specified(of.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
             "inodes_per_group": specified(of.group_inodes, f"{_E2FSPROGS}: inode_ratio of mke2fs.conf"),
             "journal": {
-                **EXT4_JOURNAL,
+                **_EXT4_JOURNAL,
                 "size": specified(
                     of.journal_blocks * PAGE_BYTES,
                     f"{_E2FSPROGS}: ext2fs_default_journal_size; up to 1.43.1 at most 128 MiB [R]",
