@@ -121,7 +121,10 @@ def test_area_stands_for_the_rules_below_it() -> None:
         ),
         (["diff", "6.1", "6.2", "plug.tryed"], "diff: plug.tryed: unknown key; did you mean plug.tried?"),
         (["list", "rules", "plug.tryed"], "list: plug.tryed: unknown key; did you mean plug.tried?"),
-        (["list", "disks", "plug"], "list: plug: follows rules only; leave it out after disks"),
+        (
+            ["list", "kernels", "plug"],
+            "list: plug: follows rules, disks or filesystems only; leave it out after kernels",
+        ),
     ],
 )
 def test_error_names_the_word_and_the_remedy(
