@@ -13,17 +13,6 @@ _LAST_OF_2_6: Final = 39
 NEWEST_PATCH: Final = 999
 
 
-def has(release: Release, since: Release, *stable: Release) -> bool:
-    """Return whether *release* has a change of mainline's release *since*.
-
-    A change that went to stable series is in these from the patch levels *stable* on, too.
-
-    >>> [has(release_of(name), (4, 20, 0), (4, 19, 118)) for name in ("4.19.117", "4.19", "4.18", "5.0")]
-    [False, True, False, True]
-    """
-    return release >= since or any(release[:2] == of[:2] and release >= of for of in stable)
-
-
 def bound_of(text: str) -> Release:
     """Return the first release that *text* names: a series begins with patch level 0, and y is the newest.
 

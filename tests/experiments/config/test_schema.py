@@ -17,7 +17,7 @@ from wbsim.experiments.config.grammar import keys_at
 from wbsim.experiments.config.keys import Section, sections, table_in
 from wbsim.experiments.config.schema import json_schema
 from wbsim.experiments.config.spec_docs import about, sentences_of
-from wbsim.experiments.config.values import amount, in_words, takes
+from wbsim.experiments.config.values import amount, in_words, json_type, takes
 from wbsim.models.kinds import kinds
 from wbsim.models.scenario import Scenario
 from wbsim.models.workloads.spec import Directories
@@ -103,6 +103,7 @@ class _Fields(Spec):
     count: Count
     threads: Threads
     few: Annotated[Count, Field(le=5)]
+    several: Annotated[Count, Field(ge=3)]
     real: Real
     factor: Real | None = Field(default=None, ge=1e-6, le=1e6)
     flag: Flag
@@ -252,6 +253,23 @@ def test_schema_takes_programs_as_tables_or_texts(programs: object, valid: bool)
     document = {"title": "t", "scenario": {"programs": programs}}
     errors = list(jsonschema.Draft202012Validator(json_schema()).iter_errors(document))
     assert (not errors) == valid
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "refused"),
+    [
+        ("few", [1, 5, "x2"], [0, 6, "5", 1.5, True]), ("several", [3], [2]), ("real", [0.5, 7], ["7"]),
+        ("factor", [1e-6], [0, 2e6]), ("flag", [True], [1, "true"]), ("choice", ["a", ["b", "a"]], ["c"]),
+        ("level", [0, 2], [1]), ("paths", [["/a"], "/a", 3], [1.5]), ("time", ["5 ms", "1.5 s", "x3"], [5, "5 B"]),
+        ("rate", ["1 MB/s", ["1 B/s"]], ["1 MB"]), ("size", ["4 KiB"], ["4 K"]), ("below", [{}], [1]),
+    ],
+)  # fmt: skip
+def test_type_of_a_field_takes_what_a_configuration_may_write(
+    name: str, accepted: list[Any], refused: list[Any]
+) -> None:
+    schema = jsonschema.Draft202012Validator(json_type(_Fields.model_fields[name]))
+    assert [value for value in accepted if not schema.is_valid(value)] == []
+    assert [value for value in refused if schema.is_valid(value)] == []
 
 
 def marks(lines: str) -> list[str]:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wbsim.models.catalogue.kernels import KERNELS, era_of
-from wbsim.models.release import NEWEST_PATCH, Release, has, release_of
+from wbsim.models.kernel_rules.rule import rule
+from wbsim.models.release import NEWEST_PATCH, Release, release_of
 
 SERIES: Final = [
     f"{major}.{minor}" for major, most in ((3, 19), (4, 20), (5, 19), (6, 18)) for minor in range(most + 1)
@@ -54,7 +55,7 @@ def test_releases_compare_as_numbers() -> None:
 )
 def test_stable_series_has_a_change_that_later_series_lack(release: Release, found: bool) -> None:
     """A change of 5.16 went to 5.10.89, so 5.11 to 5.15 lack it."""
-    assert has(release, (5, 16, 0), (5, 10, 89)) == found
+    assert rule("a", "", "5.16 5.10.89", 1, "a test").holds(release) == found
 
 
 def test_repaired_kernel_of_n10_counts_pages() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from wbsim.models.kernel_rules.rule import Rule
+from wbsim.models.kernel_rules.rule import Rule, in_force
 from wbsim.models.kernel_rules.table import RULES
 from wbsim.models.release import Release, release_of
 from wbsim.sim.param import Given, Inputs
@@ -19,9 +19,7 @@ def rules_of(release: Release, kernel: str = "") -> Mapping[tuple[str, str], Rul
     A row whose condition is the name *kernel* replaces the row without a condition.
     """
     return {
-        (row.key, "" if row.condition == kernel else row.condition): row
-        for row in RULES
-        if row.holds(release)
+        (row.key, "" if row.condition == kernel else row.condition): row for row in in_force(RULES, release)
     }
 
 
@@ -70,4 +68,4 @@ def changes(before: str, after: str) -> Iterator[Change]:
         if key in old and old[key].given.value != row.given.value:
             history = [step for step in RULES if step.key == row.key and step.condition in (key[1], after)]
             begun = history[history.index(old[key]) + 1 :] if old[key] in history else [row]
-            yield Change(old[key], row, tuple(step for step in begun if step.holds(release)))
+            yield Change(old[key], row, tuple(in_force(begun, release)))

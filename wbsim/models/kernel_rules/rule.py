@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from wbsim.models.release import Release, bound_of, has
+from wbsim.models.release import Release, bound_of
 from wbsim.sim.param import Given, specified
 
 
@@ -39,8 +40,13 @@ class Rule(NamedTuple):
         return self.given.value is not ABSENT
 
     def holds(self, release: Release) -> bool:
-        """Return whether *release* has the row; a later row of its key may replace it."""
-        return has(release, *self.since)
+        """Return whether *release* has the row; a later row of its key may replace it.
+
+        A change that went to a stable series holds there from its patch level on.  Later series before
+        mainline's first release lack it: one of 5.16 and 5.10.89 holds in 5.10.90, and not in 5.11.
+        """
+        mainline, *stable = self.since
+        return release >= mainline or any(release[:2] == of[:2] and release >= of for of in stable)
 
 
 def rule(key: str, condition: str, since: str, value: Any, source: str = "", effect: str = "") -> Rule:
@@ -50,3 +56,8 @@ def rule(key: str, condition: str, since: str, value: Any, source: str = "", eff
     """
     given = value if isinstance(value, Given) else specified(value, source)
     return Rule(key, condition, tuple(map(bound_of, since.split())), given, effect)
+
+
+def in_force(rules: Iterable[Rule], release: Release) -> list[Rule]:
+    """Return the *rules* that hold for *release*, in their order."""
+    return [rule for rule in rules if rule.holds(release)]
