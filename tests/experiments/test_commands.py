@@ -213,7 +213,7 @@ def test_described_machine_runs_an_experiment(
         tar.add(root, ".")
     assert printed(capsys, "describe-machine", str(tmp_path / "m.tgz")) == box.read_text()
     assert box.read_text().startswith(
-        '# Linux 6.12.43+deb13-amd64: in the configuration, kernel.like = "6.12",'
+        '# Linux 6.12.43+deb13-amd64: in the configuration, kernel.like = "6.12.43",'
         ' kernel.dirty = { dirty_ratio = 20, dirty_background_bytes = "67108864 B" }\n'
     )
     config = tmp_path / "x.toml"

@@ -260,7 +260,8 @@ def test_schema_takes_programs_as_tables_or_texts(programs: object, valid: bool)
     [
         ("few", [1, 5, "x2"], [0, 6, "5", 1.5, True]), ("several", [3], [2]), ("real", [0.5, 7], ["7"]),
         ("factor", [1e-6], [0, 2e6]), ("flag", [True], [1, "true"]), ("choice", ["a", ["b", "a"]], ["c"]),
-        ("level", [0, 2], [1]), ("paths", [["/a"], "/a", 3], [1.5]), ("time", ["5 ms", "1.5 s", "x3"], [5, "5 B"]),
+        ("level", [0, 2], [1]), ("paths", [["/a"], "/a", 3], [1.5]),
+        ("time", ["5 ms", "1.5 s", "x3"], [5, "5 B"]),
         ("rate", ["1 MB/s", ["1 B/s"]], ["1 MB"]), ("size", ["4 KiB"], ["4 K"]), ("below", [{}], [1]),
     ],
 )  # fmt: skip

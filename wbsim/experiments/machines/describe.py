@@ -90,15 +90,19 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
+_RELEASE: Final = re.compile(r"2\.6\.[0-9]{1,3}|[0-9]{1,3}\.[0-9]{1,3}(\.[1-9][0-9]{0,3})?")
+"""A release with its patch level; level 0 stands for one that a distribution does not show (6.1.0-13)."""
+
+
 def _kernel(dump: Dump) -> Iterator[str]:
     """Yield comments with the values for a configuration: the release, and the limits of dirty pages."""
     release, keys, notes = dump.release, [], []
-    if series := re.match(r"2\.6\.[0-9]{1,3}|[0-9]{1,3}\.[0-9]{1,3}", release):
-        if series[0] in KERNELS:
-            keys.append(f'kernel.like = "{series[0]}"')
+    if named := _RELEASE.match(release):
+        if named[0] in KERNELS:
+            keys.append(f'kernel.like = "{named[0]}"')
         else:
             notes.append(
-                f"# Linux {series[0]} is not modelled; kernel.like takes releases from {FIRST} to {LAST}"
+                f"# Linux {named[0]} is not modelled; kernel.like takes releases from {FIRST} to {LAST}"
             )
     else:
         notes.append("# The release is unknown: proc/sys/kernel/osrelease and proc/version lack it")
