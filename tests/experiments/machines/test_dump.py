@@ -224,7 +224,7 @@ def test_release_comes_from_the_file_that_has_it(files: dict[str, str], first: s
     assert ("# The release is unknown: proc/sys/kernel/osrelease and proc/version lack it" in found) == (
         not files
     )
-    not_modelled = "# Linux 9.1 is not modelled; kernel.like takes releases from 2.6.29 to 6.18"
+    not_modelled = "# Linux 9.1.2 is not modelled; kernel.like takes releases from 2.6.29 to 6.18"
     assert (not_modelled in found) == ("9.1.2" in first)
 
 

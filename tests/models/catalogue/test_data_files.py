@@ -116,3 +116,9 @@ def test_unknown_origin_is_refused(folder: Path) -> None:
 )  # fmt: skip
 def test_text_with_a_unit_is_a_quantity(text: str, amount: object) -> None:
     assert quantity(text) == amount
+
+
+def test_number_that_was_fitted_names_its_rows() -> None:
+    """The rows are those that the fit has seen, so the report does not count them as predictions."""
+    given = part_in("drives", "x25-e")["device"]["program_time"]
+    assert (given.origin, given.targets) == (Origin.CALIBRATED, ("J09-seqbw",))
