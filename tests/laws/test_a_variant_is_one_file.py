@@ -130,16 +130,13 @@ for folder in (devices, filesystems, flushers, workloads):
     folder.__path__.append(sys.argv[1] + "/" + folder.__name__.rsplit(".")[-1])
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import run_case
-from wbsim.models.catalogue import filesystems
-from wbsim.models.filesystems.toyfs import ToySpec
-filesystems.FILESYSTEMS["toy"] = ToySpec(size=1 << 30)
 text = """title = "toys"
 [scenario]
 machine.like = "loop-vm"
 machine.disks.loop0.device = { kind = "toy_device" }
 kernel.like = "6.18"
 kernel.flusher.kind = "toy_flusher"
-filesystem.like = "toy"
+filesystem = { kind = "toyfs", size = "1 GiB" }
 workload.command = "touchall 300 /x"
 sync_after = true
 """
