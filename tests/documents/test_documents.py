@@ -115,7 +115,7 @@ def test_sources_cite_existing_headings_of_the_kernel_pages() -> None:
         for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     }
     assert {page for page, _ in cited} <= pages.keys()
-    assert {of for of in cited if of[1]} - anchors == set()
+    assert {(page, anchor) for page, anchor in cited if anchor} - anchors == set()
     assert len(cited) > 30
 
 

@@ -73,6 +73,13 @@ def test_difference_of_one_area_has_its_rules_only(capsys: pytest.CaptureFixture
     )
 
 
+def test_last_part_of_a_name_finds_the_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each name that is a rule for `list` is one for `diff`."""
+    lines = printed(capsys, "diff", "2.6.29", "2.6.30", "dirty_ratio").splitlines()
+    assert lines[0].startswith("1 rule differs in dirty_ratio between 2.6.29 and 2.6.30")
+    assert lines[2] == "kernel.dirty.dirty_ratio: 10 -> 20"
+
+
 def test_difference_is_a_document(capsys: pytest.CaptureFixture[str]) -> None:
     """A rule that ended has no value."""
     document = json.loads(printed(capsys, "diff", "6.5", "6.6", "--json"))
@@ -87,9 +94,9 @@ def test_history_of_a_rule_has_its_evidence(capsys: pytest.CaptureFixture[str]) 
     """A name with ``kernel.``, and one without, are the same rule."""
     text = """\
 kernel.plug.flush_bytes
-  from 2.6.29 on: none
+  since 2.6.29: none
     docs/kernel/plugs.md#the-plug-of-a-task [V 2.6.39, 4.9]
-  from 4.10 on: 128 KiB
+  since 4.10: 128 KiB
     A new request flushes the plug if another has 128 KiB: large streams that alternate merge less.
     docs/kernel/plugs.md#the-plug-of-a-task [V 4.9, 4.10.17]
 """

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 HELP = "print the names of machines, disks, devices, kernels, rules, filesystems, workloads or figures"
 _WHAT = ("machines", "disks", "devices", "kernels", "rules", "filesystems", "workloads", "figures")
+_FILES = {"disks": "drives", "filesystems": "filesystems"}
+"""The folder of the catalogue with a file for each name of a list."""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -99,10 +101,6 @@ def _devices() -> _Rows:
         for name, kind in kinds("devices").items()
     ]
     return _Rows(("kind", "keys"), rows, 'machine.disks.sda.device = { kind = "KIND", ... }')
-
-
-_FILES = {"disks": "drives", "filesystems": "filesystems"}
-"""The folder with the files of each kind of parts."""
 
 
 def _file_of(folder: str, name: str) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from wbsim.experiments.config.tree import Path
 from wbsim.models.scenario import DriveSpec, MountSpec, ProgramSpec
 from wbsim.sim.param import Spec
 
@@ -20,7 +21,6 @@ MOST_DISKS: Final = 1024
 DEFAULT_GIVE_UP: Final = "100000 s"
 NAME: Final = "NAME"
 """The part of a path that stands for any name."""
-Path = tuple[str, ...]
 
 
 class Takes(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 from wbsim.experiments.formats.table import duration_text, table
 from wbsim.models.kernel_rules.lookup import Change, changes
 from wbsim.models.kernel_rules.rule import ABSENT, Rule
-from wbsim.models.kernel_rules.table import NAMED
+from wbsim.models.kernel_rules.table import NAMED, RULES
 from wbsim.models.release import NEWEST_PATCH, Release
 from wbsim.models.scenario import KernelSpec
 from wbsim.sim.units import KIB
@@ -44,7 +44,7 @@ def history_text(rules: Iterable[Rule]) -> str:
     for name, group in groupby(rules, rule_name):
         lines = [name]
         for row in group:
-            lines.append(f"  from {_releases(row.since)} on: {value_text(row)}")
+            lines.append(f"  since {_releases(row.since)}: {value_text(row)}")
             lines += [f"    {text}" for text in (row.effect, row.given.source) if text]
         paragraphs.append("\n".join(lines))
     return "\n\n".join(paragraphs)
@@ -65,7 +65,8 @@ def difference_text(before: str, after: str, path: str = "") -> str:
 
 
 def _changes(before: str, after: str, path: str) -> list[Change]:
-    return [change for change in changes(before, after) if is_below(change.after, path)]
+    wanted = {row.key for row in rules_below(RULES, path)}
+    return [change for change in changes(before, after) if change.after.key in wanted]
 
 
 def _change_text(change: Change, before: str, after: str) -> str:
@@ -170,15 +171,14 @@ def _releases(since: Sequence[Release]) -> str:
 def rules_below(rules: Iterable[Rule], path: str) -> list[Rule]:
     """Return the rules whose name is *path* or below it, with or without ``kernel.`` in front.
 
-    The last part of a name is enough if it names a single rule.
+    If there are none, return the rules whose name ends with *path*.  All rules are below an empty path.
     """
     rules = list(rules)
-    found = [row for row in rules if is_below(row, path)]
+    found = [row for row in rules if _is_below(row, path)]
     return found or [row for row in rules if row.key.endswith(f".{path}")]
 
 
-def is_below(rule: Rule, path: str) -> bool:
-    """Return whether the name of *rule* is *path*, or below it; all rules are below an empty path."""
+def _is_below(rule: Rule, path: str) -> bool:
     name = rule_name(rule._replace(condition=""))
     short = name.removeprefix("kernel.")
     return not path or any(each == path or each.startswith(f"{path}.") for each in (name, short))

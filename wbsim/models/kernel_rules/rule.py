@@ -46,7 +46,7 @@ class Rule(NamedTuple):
         mainline's first release lack it: one of 5.16 and 5.10.89 holds in 5.10.90, and not in 5.11.
         """
         mainline, *stable = self.since
-        return release >= mainline or any(release[:2] == of[:2] and release >= of for of in stable)
+        return release >= mainline or any(release[:2] == first[:2] and release >= first for first in stable)
 
 
 def rule(key: str, condition: str, since: str, value: Any, source: str = "", effect: str = "") -> Rule:
