@@ -16,7 +16,7 @@ from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, Queu
 from wbsim.models.block.thread import BlockThread
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
-from wbsim.models.catalogue.machines import P13_MACHINE
+from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.congestion import Congestion
 from wbsim.models.interfaces import Caller, Thread
 from wbsim.models.machine import LIGHT, Machine, Primitives, build
@@ -151,7 +151,7 @@ def small_scenario(
         f" -d {i}" for i in range(processes)
     )
     inputs = one_of_each(
-        P13_MACHINE.inputs(),
+        MACHINES["p13-vm"].inputs(),
         KERNELS["3.11-p13" if patched else "3.11"].inputs(),
         FILESYSTEMS["p13-xfs"].inputs(),
         {**parse_command(command), **FsMarkSpec.costs},

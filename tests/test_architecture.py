@@ -13,7 +13,7 @@ import pytest
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LAST, PLUG_RULES
-from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.catalogue.machines import machines_of
 from wbsim.models.kinds import kinds
 from wbsim.models.release import release_of
 from wbsim.sim.param import Given, Origin, Spec

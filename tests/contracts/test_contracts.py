@@ -11,7 +11,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.data_files import part_in
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
-from wbsim.models.catalogue.machines import N10_MACHINE, P13_MACHINE
+from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.kinds import kinds
 from wbsim.models.machine import Machine, build
 
@@ -20,8 +20,8 @@ DEVICES: dict[str, Any] = {
     "loop": {"kind": "loop", "command_time": 2_000, "page_time": 1_500},
     "ssd": part_in("drives", "p13-ssd")["device"],
     "disk": part_in("drives", "sata-disk")["device"],
-    "raid0": P13_MACHINE.disks["vdb"].device.inputs(),
-    "write_cache": N10_MACHINE.disks["vdb"].device.inputs(),
+    "raid0": MACHINES["p13-vm"].disks["vdb"].device.inputs(),
+    "write_cache": MACHINES["n10-vm"].disks["vdb"].device.inputs(),
 }
 
 

@@ -21,12 +21,14 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.captures.record import Recorded
 from wbsim.experiments.cli import main, parser_of_wbsim
 from wbsim.experiments.commands.options import print_json
+from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.published import fit
 from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction
 from wbsim.experiments.running import execute, simulate
 from wbsim.experiments.running.execute import How
 from wbsim.sim.interrupts import Ended
+from wbsim.sim.param import Origin
 
 COMMITTED = Path(__file__).with_name("options.tsv")
 
@@ -143,21 +145,65 @@ def test_reproduce_passes_its_options_on(
 
 @pytest.mark.parametrize(("agrees", "status"), [(True, 0), (False, 1)])
 def test_calibrate_fails_if_fit_differs_from_committed_constants(
-    agrees: bool, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    agrees: bool,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The rounds go to stderr and the table goes to stdout.  The status is 1 if the fit differs."""
+    """The rounds go to stderr and the table goes to stdout.  The status is 1 if the fit differs.
+
+    A machine file gets the constants, and each names the rows that decide it.
+    """
 
     def fake(of: Any, how: How, report: Any) -> Fit:
         assert how == How(seed=9, progress="long")
         assert set(of.constants) == {"writer_scale", "link"}
         report("round 1")
-        return Fit({"link": 5.0}, {"link": 5.0 if agrees else 6.0}, {"a-row": 0.01}, 1)
+        found = {"link": 5_000_000, "writer_scale": 3.5}
+        return Fit(found, found | {"link": 5_000_000 if agrees else 6}, {"a-row": 0.01}, 1)
 
     monkeypatch.setattr(fit, "fit", fake)
-    assert main(["calibrate", "N10", "--seed", "9"]) == status
+    file = tmp_path / "mine.toml"
+    assert main(["calibrate", "N10", "--seed", "9", "--machine", str(file)]) == status
     told = capsys.readouterr()
     assert told.err == "round 1\n"
     assert "link" in told.out
+    config = f'title = "t"\n[scenario]\nmachine.like = "{file}"\nkernel.like = "3.11"\n'
+    more = 'filesystem.like = "n10-xfs"\nworkload.command = "dd if=/dev/zero of=/f bs=1M count=1"\n'
+    (case,) = parse(config + more, str(tmp_path / "x.toml")).cases
+    machine: Any = case.scenario.machine
+    for spec, name, value in (
+        (machine.processors, "writer_scale", 3.5),
+        (machine.disks["vdb"].device, "link", 5_000_000),
+    ):
+        given = spec.given(name)
+        assert (getattr(spec, name), given.origin) == (value, Origin.CALIBRATED)
+        assert given.targets == (("N10-one-bw",) if name == "writer_scale" else ("N10-two-same-bw",))
+        assert given.source == f"{file}:{2 if name == 'writer_scale' else 3}: wbsim calibrate N10"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ["N10", "--machine", "here.toml"],
+            "--machine here.toml: exists; give another file, or remove this one",
+        ),
+        (["N10", "--machine", "no/x.toml"], "--machine no/x.toml: is in no folder; make the folder"),
+        (["--from", "x.trace", "--machine", "x.toml"], "--machine: is for the fit of a report; leave it out"),
+    ],
+)
+def test_calibrate_refuses_its_file_before_the_fit(
+    arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A file that exists is not replaced."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.toml").write_text("mine")
+    assert main(["calibrate", *arguments]) == 2
+    assert told in capsys.readouterr().err
+    assert (tmp_path / "here.toml").read_text() == "mine"
 
 
 def test_cluster_and_jobs_exclude_each_other(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -334,7 +334,11 @@ def _check_range(field: FieldInfo, key: str, value: Any, given: Stated) -> None:
     except ValidationError as error:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise BadValue(f"low and high: {message}", key) from None
-    if not low <= value <= high:
+    if isinstance(value, str):
+        if value not in (low, high):
+            what = f"{value} is not one of its two ends; give low and high, of which one is {value}"
+            raise BadValue(what, key)
+    elif not low <= value <= high:
         raise BadValue(
             f"{value} is outside its range; give low and high that include it, not {low} and {high}", key
         )

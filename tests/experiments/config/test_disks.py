@@ -76,7 +76,7 @@ def test_device_behind_a_cache_starts_from_a_drive() -> None:
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ('{ like = "nvme9" }', "x.toml:6: machine.device.like: 'nvme9' is not known; use one of 'loop',"),
+        ('{ like = "nvme9" }', "x.toml:6: machine.device.like: 'nvme9' is not known; use one of 'bm1743',"),
         (f'{{ {RAID}, members = {{ like = "loop" }} }}',
          "x.toml:6: machine.device.members.count: is missing; give the number of members"),
         (f'{{ {RAID}, members = {{ like = "loop", count = 0 }} }}',
@@ -193,6 +193,8 @@ def test_queue_follows_from_the_interface(interface: str, of: str) -> None:
          "device.outer: has the origin 'felt'; use one of calibrated, measured, specified, assumed"),
         ('device.outer = { value = "9 MB/s", low = "10 MB/s", high = "20 MB/s" }',
          "device.outer: 9000000 is outside its range; give low and high that include it"),
+        ('queue.elevator.scheduler = { value = "none", low = "cfq", high = "deadline" }',
+         "queue.elevator.scheduler: none is not one of its two ends; give low and high, of which one is"),
         ('device.outer = { value = "9 s", origin = "measured", source = "x" }', "device.outer: 's' is not"),
         ('device.outer = { value = "9 MB/s", sauce = "x" }',
          "device.outer: has the unknown key sauce; beside value it may"),

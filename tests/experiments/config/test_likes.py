@@ -10,6 +10,10 @@ import pytest
 from wbsim.experiments.config import likes
 from wbsim.experiments.config.experiment import load, parse
 from wbsim.experiments.config.problems import BadInput
+from wbsim.models.catalogue.data_files import text_of
+from wbsim.models.catalogue.drives import drives_of
+from wbsim.models.catalogue.machines import machines_of
+from wbsim.models.release import release_of
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Origin
 
@@ -67,6 +71,38 @@ def test_like_finds_files_of_the_user(config: Path) -> None:
     assert list(over.machine.disks) == ["own"]
 
 
+def test_file_changes_a_disk_of_its_base(config: Path) -> None:
+    """A file whose disks are all disks of its base changes these; ``like`` replaces one."""
+    (config.parent / "machines" / "box.toml").write_text(
+        'like = "p13-vm"\ndisks.vdb.queue.nr_requests = 64\n'
+    )
+    queue = scenario_of(config).machine.disks["vdb"].queue
+    base = machines_of(release_of("6.12"))["p13-vm"].disks["vdb"]
+    assert queue.model_dump() == {**base.queue.model_dump(), "nr_requests": 64}
+    (config.parent / "machines" / "box.toml").write_text('like = "p13-vm"\ndisks.vdb.like = "sata-disk"\n')
+    disk = scenario_of(config, 'filesystem.size="100 GB"').machine.disks["vdb"]
+    assert disk.model_dump() == drives_of(release_of("6.12"))["sata-disk"].model_dump()
+
+
+def test_like_of_a_device_replaces_the_whole_device(config: Path) -> None:
+    """The drive of w25-server is protected and has a cache; a SATA SSD keeps nothing of it."""
+    text = TEXT.replace('"box"', '"w25-server"\nmachine.device.like = "sata-ssd"')
+    config.write_text(text.replace("./fs.toml", "loop-xfs"))
+    machine = scenario_of(config, 'machine.queue.write_cache="write back"').machine
+    device = drives_of(release_of("6.12"))["sata-ssd"].device
+    assert machine.disks["nvme0n1"].device.model_dump() == device.model_dump()
+
+
+def test_file_without_like_is_a_whole_machine(config: Path) -> None:
+    """It brings processors, memory and disks; its name is free, and a missing part is a missing ``like``."""
+    (config.parent / "machines" / "box.toml").write_text(text_of("machines", "loop-vm"))
+    loop = machines_of(release_of("6.12"))["loop-vm"]
+    assert scenario_of(config).machine.model_dump() == {**loop.model_dump(), "name": "machine"}
+    assert scenario_of(config, 'machine.name="mine"').machine.name == "mine"
+    more = scenario_of(config, 'machine.memory.memory="48 GiB"').machine.memory
+    assert (more.memory, more.kernel_reserve) == (48 << 30, loop.memory.kernel_reserve), "no base, no share"
+
+
 def test_file_next_to_the_configuration_comes_first(config: Path) -> None:
     """The search order is the configuration's folder, its subfolder machines, then `HOME`."""
     home = config.parent / "home" / "machines"
@@ -96,12 +132,12 @@ def test_number_names_its_file_and_line(config: Path) -> None:
         (
             "machines/box.toml",
             '\n\nlike = "nobody"\n',
-            "{box}:3: machine.like: 'nobody' is not known; use one of 'server-",
+            "{box}:3: machine.like: 'nobody' is not known; use one of 'desk-",
         ),
         (
             "machines/box.toml",
             "processors.count = 2\n",
-            "{box}: machine.like: is missing; use one of 'server-2012'",
+            "{box}: machine.like: is missing; use one of 'desk-vm'",
         ),
         (
             "machines/box.toml",

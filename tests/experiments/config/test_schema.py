@@ -356,7 +356,7 @@ UNITS = {"ns": "s", "B": "B", "B/s": "B/s"}
 @pytest.mark.parametrize(
     ("table", "keys"),
     [
-        (("machine",), {"like", "device", "queue"}), (("kernel",), {"like"}),
+        (("machine",), {"like", "purpose", "device", "queue"}), (("kernel",), {"like"}),
         (("filesystem",), {"like", "purpose"}),
         (("workload",), {"command", "start", "memory"}), (("programs", "a"), {"command", "start", "memory"}),
         (("mounts", "m"), {"like", "purpose", "each", "disk", "at", "files", "cached_inodes"}),

@@ -14,8 +14,7 @@ from wbsim.experiments.config.tree import Table, merged, moved, place_and_key, p
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LAST
-from wbsim.models.catalogue.machines import MACHINES
-from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.catalogue.machines import MACHINES, machines_of
 from wbsim.models.release import release_of
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Given, Origin, Spec, specified

@@ -203,3 +203,16 @@ def test_fitted_exit_time_is_never_negative() -> None:
     constants = {"writer_scale": 2.0, "flusher_scale": 2.0, "exit_time": 100.0}
     change = {"sys": 0.0, "unpatched": -0.5, "patched": 0.5}
     assert p13_improved(constants, change, [RUN, patched])["exit_time"] == 0
+
+
+@pytest.mark.parametrize("report", CALIBRATIONS)
+def test_catalogue_names_the_rows_that_decide_each_constant(report: str) -> None:
+    """The targets in a machine's file are the rows of the fit."""
+    of = CALIBRATIONS[report]()
+    numbers = {f"machine.{number.path}": number.given for number in MACHINES[of.machine].numbers()}
+    for constant in of.constants.values():
+        for key in constant.keys:
+            path = key.partition("=")[0].replace("machine.device", "machine.disks.vdb.device")
+            given = numbers[path]
+            assert given is not None
+            assert given.targets == constant.rows, path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wbsim.models.catalogue.drives import PURPOSES, drives_of
+from wbsim.models.catalogue.data_files import purposes_in
+from wbsim.models.catalogue.drives import FOLDER, drives_of
 from wbsim.models.release import release_of
 
 
@@ -34,4 +35,5 @@ def test_virtio_drive_differs_from_the_sata_drive_in_its_queue() -> None:
 
 def test_every_drive_has_a_purpose() -> None:
     """Both have the same names, in the same order."""
-    assert list(drives_of(release_of("6.18"))) == list(PURPOSES)
+    assert list(drives_of(release_of("6.18"))) == list(purposes_in(FOLDER))
+    assert all(purposes_in(FOLDER).values())

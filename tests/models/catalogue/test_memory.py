@@ -7,7 +7,7 @@ import pytest
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.kernels import LAST
-from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.catalogue.machines import machines_of
 from wbsim.models.page_cache.spec import MemorySpec
 from wbsim.models.release import release_of
 from wbsim.sim.units import GIB, MIB

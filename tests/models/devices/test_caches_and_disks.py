@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.harness import SlowDevice
 from wbsim.models.bio import Bio, Request
-from wbsim.models.catalogue.machines import N10_MACHINE
+from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.devices.disk import Disk
 from wbsim.models.devices.intake import CachedRuns
 from wbsim.models.devices.raid0 import Raid0
@@ -49,7 +49,7 @@ def test_cached_runs_match_a_set_of_sectors(steps: list[tuple[int, int, bool]], 
         assert bool(cached) == bool(held)
 
 
-DISK: Any = N10_MACHINE.disks["vdb"].device.behind.members[0]  # type: ignore[attr-defined]
+DISK: Any = MACHINES["n10-vm"].disks["vdb"].device.behind.members[0]  # type: ignore[attr-defined]
 
 
 def finish_ns(device: Callable[[Environment], Any], places: list[int], sectors: int) -> list[int]:

@@ -13,7 +13,7 @@ from tests.harness import one_of_each, only
 from wbsim.experiments.pictures.disk import owners
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
-from wbsim.models.catalogue.machines import LOOP_MACHINE
+from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.layout import placed_in, window, write_all
 from wbsim.models.filesystems.ext4.mballoc import BlockGroup, Mballoc
@@ -157,7 +157,7 @@ def scenario(workload: dict[str, Any], dirty_mib: int | None, kernel: str = "6.1
         rules["dirty"] |= {"dirty_bytes": dirty_mib * MIB, "dirty_background_bytes": dirty_mib * MIB // 2}
     return Scenario.model_validate(
         one_of_each(
-            LOOP_MACHINE.inputs(), rules, FILESYSTEMS["loop-ext4"].inputs(), workload, sync_after=True
+            MACHINES["loop-vm"].inputs(), rules, FILESYSTEMS["loop-ext4"].inputs(), workload, sync_after=True
         )
     )
 

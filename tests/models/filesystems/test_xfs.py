@@ -16,7 +16,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.outcome import uses_of
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
-from wbsim.models.catalogue.machines import LOOP_MACHINE
+from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.filesystems.xfs.free_space import RESERVED, FreeSpace, FreeTables
 from wbsim.models.filesystems.xfs.layout import allocate, prealloc, target_of, write_all
 from wbsim.models.filesystems.xfs.spec import XfsSpec, XfsWriterCosts
@@ -256,7 +256,7 @@ def fio_scenario(
         "app_time": 750, "fork_time": 150_000, "start_time": 0, "idle_time": 0, "spin_time": 0,
     }  # fmt: skip
     return Scenario.model_validate(
-        one_of_each(LOOP_MACHINE.inputs(), kernel_with(dirty), filesystem, workload, sync_after=True)
+        one_of_each(MACHINES["loop-vm"].inputs(), kernel_with(dirty), filesystem, workload, sync_after=True)
     )
 
 
@@ -519,7 +519,8 @@ def test_a_group_has_at_most_a_tebibyte() -> None:
 
 def test_agi_time_above_the_time_of_creat_is_refused() -> None:
     """A part that is as long as creat(2) is allowed."""
-    inputs = XfsSpec.reference_costs["writer"]
+    costs: Any = MACHINES["loop-vm"].processors.paths.filesystems
+    inputs = costs["xfs"].writer.inputs()
     XfsWriterCosts.model_validate({**inputs, "agi_ns": 29_000})
     with pytest.raises(ValidationError, match=r"29001 ns is longer than create_ns, .* at most 29000 ns"):
         XfsWriterCosts.model_validate({**inputs, "agi_ns": 29_001})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.harness import only, run_small
 from wbsim.models.catalogue.kernels import KERNELS
-from wbsim.models.catalogue.machines import P13_MACHINE
+from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.page_cache.accounting import PageCache, Thresholds
 from wbsim.models.page_cache.estimates import WriteBandwidth
 from wbsim.models.throttling.io_less import POLL_PAGES, Control, IoLessThrottle, Limit, poll_interval
@@ -99,7 +99,7 @@ def test_writers_are_throttled_to_the_rate_of_the_flusher() -> None:
 
 def test_cached_inodes_reduce_dirtyable_memory() -> None:
     """Each cached inode takes its slab from dirtyable memory, until memory is full and reclaim begins."""
-    memory = P13_MACHINE.memory
+    memory = MACHINES["p13-vm"].memory
     cache = PageCache(memory, KERNELS["3.11"].dirty)
     empty = cache.dirtyable_pages()
     assert empty == (memory.memory - memory.kernel_reserve) // PAGE_BYTES

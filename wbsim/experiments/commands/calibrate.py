@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_running, how_of
+from wbsim.experiments.commands.options import add_running, directory, how_of
 
 HELP = "fit the calibrated constants again and compare, or take a machine's costs from a capture"
 
@@ -18,6 +19,12 @@ def add_options(parser: ArgumentParser) -> None:
         "--from", type=Path, dest="capture", metavar="CAPTURE",
         help="print the costs in a capture that was made with --cpu, as keys of a machine file",
     )  # fmt: skip
+    parser.add_argument(
+        "--machine",
+        type=directory,
+        metavar="FILE.toml",
+        help="write the fitted constants there, as a machine file",
+    )
     add_running(parser)
 
 
@@ -25,6 +32,7 @@ def execute(arguments: Namespace) -> int:
     """Fit and print; return 0, or 1 if a fitted constant differs from the committed one."""
     import sys
 
+    _check_file(arguments.machine, of_a_fit=arguments.capture is None)
     if arguments.capture is not None:
         from wbsim.experiments.machines.costs import scales_of
 
@@ -33,13 +41,32 @@ def execute(arguments: Namespace) -> int:
         return 0
 
     from wbsim.experiments.published.calibrate import CALIBRATIONS
-    from wbsim.experiments.published.fit import fit
+    from wbsim.experiments.published.fit import fit, machine_file
     from wbsim.experiments.published.tables import fit_table
+    from wbsim.experiments.running.store import replace_whole
 
-    made = fit(
-        CALIBRATIONS[arguments.report](),
-        how_of(arguments),
-        lambda line: print(line, file=sys.stderr, flush=True),
-    )
+    of = CALIBRATIONS[arguments.report]()
+    made = fit(of, how_of(arguments), lambda line: print(line, file=sys.stderr, flush=True))
     print(fit_table(made))
+    if arguments.machine is not None:
+        text = machine_file(of, made, f"wbsim calibrate {arguments.report}")
+        replace_whole(arguments.machine, lambda path: path.write_text(text))
     return 0 if made.agrees else 1
+
+
+def _check_file(file: Path | None, *, of_a_fit: bool) -> None:
+    """Check, before the long fit, that *file* can be written and that nothing is lost by it.
+
+    Raises:
+        BadInput: there is no fit, the file exists, or its folder is missing.
+    """
+    from wbsim.experiments.config.problems import bad
+
+    if file is None:
+        return
+    if not of_a_fit:
+        raise bad("--machine", "is for the fit of a report; leave it out with --from")
+    if os.path.lexists(file):
+        raise bad(f"--machine {file}", "exists; give another file, or remove this one")
+    if not file.parent.is_dir():
+        raise bad(f"--machine {file}", "is in no folder; make the folder, or give another file")

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
 HELP = "print the names of machines, disks, devices, kernels, rules, filesystems, workloads or figures"
 _WHAT = ("machines", "disks", "devices", "kernels", "rules", "filesystems", "workloads", "figures")
-_FILES = {"disks": "drives", "filesystems": "filesystems"}
+_FILES = {"disks": "drives", "filesystems": "filesystems", "machines": "machines"}
 """The folder of the catalogue with a file for each name of a list."""
+_NOTHING = "nothing"
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -22,7 +23,7 @@ def add_options(parser: ArgumentParser) -> None:
         "key",
         nargs="?",
         metavar="NAME",
-        help="after rules: a rule, or an area such as plug; after disks or filesystems: print this file",
+        help="after rules: a rule or an area; after machines, disks or filesystems: print this file",
     )
 
 
@@ -37,7 +38,7 @@ def execute(arguments: Namespace) -> int:
         print(_file_of(_FILES[arguments.what], arguments.key), end="")
         return 0
     if arguments.key is not None:
-        what = f"follows rules, disks or filesystems only; leave it out after {arguments.what}"
+        what = f"follows machines, rules, disks or filesystems only; leave it out after {arguments.what}"
         raise _bad_key("list", arguments.key, what)
     heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
@@ -58,20 +59,20 @@ def _fitted(of: Spec) -> str:
     """Return the reports from which constants of *of* were fitted or set."""
     from wbsim.experiments.published.fitted_constants import fitted_to
 
-    return ", ".join(sorted(fitted_to(of))) or "nothing"
+    return ", ".join(sorted(fitted_to(of))) or _NOTHING
 
 
 def _machines() -> _Rows:
-    from wbsim.models.catalogue import machines, neutral
-    from wbsim.models.catalogue.kernels import LAST
-    from wbsim.models.release import release_of
+    from wbsim.models.catalogue.data_files import purposes_in
+    from wbsim.models.catalogue.machines import FOLDER, MACHINES
 
-    purposes = neutral.PURPOSES | machines.PURPOSES
+    purposes = purposes_in(FOLDER)
     rows: list[tuple[str, ...]] = []
-    for name, of in neutral.machines_of(release_of(LAST)).items():
+    for name, of in MACHINES.items():
         disks = ", ".join(f"{disk} ({drive.device.kind})" for disk, drive in of.disks.items())
         memory = f"{of.memory.memory / 2**30:.4g} GiB"
-        rows.append((name, purposes.get(name, ""), _fitted(of), str(of.processors.count), memory, disks))
+        rows.append((name, purposes[name], _fitted(of), str(of.processors.count), memory, disks))
+    rows.sort(key=lambda row: row[2] != _NOTHING)
     return _Rows(
         ("machine", "what it is for", "fitted to reports", "processors", "memory", "disks"), rows,
         'machine.like = "NAME"; for this machine: wbsim describe-machine > machines/mine.toml',
@@ -80,13 +81,15 @@ def _machines() -> _Rows:
 
 def _disks() -> _Rows:
     from wbsim.experiments.formats.table import figure_text
-    from wbsim.models.catalogue.drives import DRIVES, PURPOSES
+    from wbsim.models.catalogue.data_files import purposes_in
+    from wbsim.models.catalogue.drives import DRIVES, FOLDER
 
+    purposes = purposes_in(FOLDER)
     rows: list[tuple[str, ...]] = []
     for name, of in DRIVES.items():
         capacity = of.device.capacity
         size = "-" if capacity is None else f"{figure_text(capacity / 1e9)} GB"
-        rows.append((name, PURPOSES.get(name, ""), _fitted(of.device), of.device.kind, size))
+        rows.append((name, purposes[name], _fitted(of.device), of.device.kind, size))
     return _Rows(
         ("disk", "what it is for", "fitted to reports", "kind", "size"), rows,
         'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind',
@@ -167,14 +170,16 @@ def _bad_key(command: str, key: str, message: str) -> Exception:
 def _filesystems() -> _Rows:
     from wbsim.experiments.config.filesystems import MADE
     from wbsim.experiments.formats.table import figure_text
-    from wbsim.models.catalogue.filesystems import FILESYSTEMS, PURPOSES
+    from wbsim.models.catalogue.data_files import purposes_in
+    from wbsim.models.catalogue.filesystems import FILESYSTEMS, FOLDER
 
+    purposes = purposes_in(FOLDER)
     rows: list[tuple[str, ...]] = [
-        (kind, f"mkfs.{kind} without options, on the disk of the mount", "nothing", kind, "the disk's")
+        (kind, f"mkfs.{kind} without options, on the disk of the mount", _NOTHING, kind, "the disk's")
         for kind in MADE
     ]
     rows += [
-        (name, PURPOSES.get(name, ""), _fitted(of), of.kind, f"{figure_text(of.size / 2**30)} GiB")
+        (name, purposes[name], _fitted(of), of.kind, f"{figure_text(of.size / 2**30)} GiB")
         for name, of in FILESYSTEMS.items()
     ]
     return _Rows(

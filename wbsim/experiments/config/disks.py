@@ -59,11 +59,12 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, known
     drive = _drive_of(likes, given.without("count"), known)
     if drive is None:
         return []
+    below = {} if "like" in given else disks.get(name, {})
+    if count is None:
+        disks[name] = changed(likes, below, drive, drives)
+        return []
     if "device" in drive:
         drive = drive.like({**drive, "device": with_like(likes, drive["device"], drives)})
-    if count is None:
-        disks[name] = merged(disks.get(name, {}), drive)
-        return []
     if not _is_count(count):
         likes.problems.wrong(given, "count", _no_count(count))
         return []
@@ -75,6 +76,17 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, known
             return []
         disks[one] = drive
     return group
+
+
+def changed(likes: Likes, disk: Spec | Mapping[str, object], changes: Table, drives: Bases) -> Table:
+    """Return *disk* with *changes* put over it; a device with ``like`` replaces the complete device."""
+    device = changes.get("device")
+    if device is None:
+        return merged(disk, changes)
+    rest = entries_of(disk)
+    if isinstance(device, Table) and "like" in device:
+        rest.pop("device", None)
+    return merged(rest, changes.like({**changes, "device": with_like(likes, device, drives)}))
 
 
 def _drive_of(likes: Likes, given: Table, known: Drives) -> Table | None:

@@ -128,11 +128,13 @@ class MachineKeys(Keys):
     """The keys of ``machine``.
 
     * ``like``: The machine that brings the keys that are not given.
+    * ``purpose``: What the machine is for, in a few words; it has no effect.
     * ``device``: Changes to the device of the only disk of a catalogue machine.
     * ``queue``: Changes to the queue of the only disk of a catalogue machine.
     """
 
-    like: Annotated[str, _name_of("machines")]
+    like: Annotated[str, _name_of("machines"), Default("required, or all keys of a machine")]
+    purpose: Annotated[str, _NONE]
     device: Annotated[dict[str, Any], Takes("table"), _NONE]
     queue: Annotated[dict[str, Any], Takes("table"), _NONE]
 

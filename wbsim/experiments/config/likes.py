@@ -4,7 +4,7 @@ A file holds the table that the configuration would have in its place.  ``like``
 
     like = "p13-vm"
     processors.count = 16
-    disks.nvme0n1 = { like = "pm9a3" }                # a file lists all disks of its machine
+    disks.nvme0n1 = { like = "pm9a3" }                # with a new disk: a file lists all disks
     processors.wake_time = { assumed = "5 us", low = "1 us", high = "50 us", why = "not measured here" }
 
 ``like`` is the name of a part, or the path of a .toml file, relative to the folder of the configuration.  A

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, with_like
+from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, changed
 from wbsim.experiments.config.filesystems import Host, filesystem_of
 from wbsim.experiments.config.grammar import DEFAULT_GIVE_UP, DISK_KEYS, MOUNT_KEYS, ScenarioKeys
 from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.problems import instead
 from wbsim.experiments.config.programs import programs_of
-from wbsim.experiments.config.tree import Table, entries_of, merged, plain
+from wbsim.experiments.config.tree import Table, entries_of, plain
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.kernels import KERNELS, LAST
-from wbsim.models.catalogue.neutral import machines_of
+from wbsim.models.catalogue.machines import machines_of
 from wbsim.models.catalogue.queues import queues_of
 from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
@@ -30,6 +30,8 @@ from wbsim.sim.units import parse as parse_quantity
 PARTS: Final = tuple(ScenarioKeys.model_fields)
 ONLY_MOUNT: Final = "mnt"
 """The name of a mount that has no name in the configuration."""
+_UNNAMED: Final = "machine"
+"""The name of a machine that is like no other machine and has no name; no result depends on it."""
 _ALREADY_THERE: Final = ("files", "cached_inodes")
 _KERNELS: Final = Bases("kernels", KERNELS)
 
@@ -68,11 +70,14 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     given = expanded
     only = given.like({key: given[key] for key in DISK_KEYS if key in given})
     named = likes.problems.table(given, "disks")
-    machine = likes.based_on(given.without("disks", *DISK_KEYS), machines)
+    rest = given.without("disks", "purpose", *DISK_KEYS)
+    is_whole = "like" not in given and {"processors", "memory", "disks"} <= given.keys()
+    whole = rest.like({"name": _UNNAMED, **rest, "disks": {}})
+    machine = whole if is_whole else likes.based_on(rest, machines)
     if machine is None:
         return None, {}
-    known = set(before) if isinstance(before, Mapping) else set(named)
-    if set(named) - known:  # a user's file lists all disks of its machine
+    known = {*machine["disks"], *(before if isinstance(before, Mapping) else named)}
+    if not known.issuperset(named):  # a file with a new disk lists all disks of its machine
         machine["disks"] = {}
     disks = dict(machine["disks"])
     if only or not named:
@@ -80,7 +85,8 @@ def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None
     groups = {name: add_disk(likes, disks, name, named, bases) for name in named}
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
     machine["disks"] = named.like(by_name)
-    _follow_memory(machine, machines_of(release)[str(plain(given.get("like")))], given)
+    if not is_whole:
+        _follow_memory(machine, machines_of(release)[str(plain(given.get("like")))], given)
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
@@ -93,9 +99,7 @@ def _change_only_disk(likes: Likes, disks: dict[str, Any], only: Table, named: T
     again = named.get(names[0]) if names else None
     twice = isinstance(again, Table) and any(key in again for key in (*only, "like"))
     if len(disks) == 1 and not (only and twice):
-        if "device" in only:
-            only["device"] = with_like(likes, only["device"], drives)
-        disks[names[0]] = merged(disks[names[0]], only)
+        disks[names[0]] = changed(likes, disks[names[0]], only, drives)
         return
     for key in only:
         what = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"

@@ -33,22 +33,21 @@ def _p13() -> Calibration:
       patch this time follows from the other unpatched rows (least squares of their errors).  With the patch
       it follows from the wall time alone.
 
-    The unpatched rows fix only the sum of these two costs, because each file is one request there.  Each
-    constant names its rows in `models.catalogue.machines`.
+    The unpatched rows fix only the sum of these two costs, because each file is one request there.
     """
     cpu = MACHINES["p13-vm"].processors
+    rows = ("P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
     constants = {
-        "writer_scale": Constant(2.0, 0.01, _of_processors("writer_scale"), cpu.writer_scale),
-        "flusher_scale": Constant(2.0, 0.01, _of_processors("flusher_scale"), cpu.flusher_scale),
-        "exit_time": Constant(5_000, 100, _of_processors("exit_time", unit=" ns"), cpu.exit_time),
+        "writer_scale": Constant(2.0, 0.01, ("P13-sys-u",), _of_processors("writer_scale"), cpu.writer_scale),
+        "flusher_scale": Constant(2.0, 0.01, rows, _of_processors("flusher_scale"), cpu.flusher_scale),
+        "exit_time": Constant(5_000, 100, rows, _of_processors("exit_time", unit=" ns"), cpu.exit_time),
     }
-    rows = ("P13-sys-u", "P13-wall-u", "P13-rate-u", "P13-iops-u", "P13-bw-u", "P13-wall-p")
 
     def change(errors: Errors) -> dict[str, float]:
         unpatched = errors["P13-wall-u"] - errors["P13-rate-u"] - errors["P13-iops-u"] - errors["P13-bw-u"]
         return {"sys": -errors["P13-sys-u"], "unpatched": -unpatched / 4, "patched": -errors["P13-wall-p"]}
 
-    return Calibration(config_path(CONFIGS["P13"]), constants, rows, change, p13_improved)
+    return Calibration(config_path(CONFIGS["P13"]), "p13-vm", constants, change, p13_improved)
 
 
 def p13_improved(
@@ -90,17 +89,22 @@ def _n10() -> Calibration:
     """
     machine: Any = MACHINES["n10-vm"]
     constants = {
-        "writer_scale": Constant(2.0, 0.01, _of_processors("writer_scale"), machine.processors.writer_scale),
+        "writer_scale": Constant(
+            2.0, 0.01, ("N10-one-bw",), _of_processors("writer_scale"), machine.processors.writer_scale
+        ),
         "link": Constant(
-            600_000_000, 1_000_000, ('machine.device.link="{} B/s"',), machine.disks["vdb"].device.link
+            600_000_000,
+            1_000_000,
+            ("N10-two-same-bw",),
+            ('machine.device.link="{} B/s"',),
+            machine.disks["vdb"].device.link,
         ),
     }
 
     def change(errors: Errors) -> dict[str, float]:
         return {"writer_scale": errors["N10-one-bw"], "link": -errors["N10-two-same-bw"]}
 
-    rows = ("N10-one-bw", "N10-two-same-bw")
-    return Calibration(config_path(CONFIGS["N10"]), constants, rows, change, each_by_its_own)
+    return Calibration(config_path(CONFIGS["N10"]), "n10-vm", constants, change, each_by_its_own)
 
 
 def _v13() -> Calibration:
@@ -113,29 +117,24 @@ def _v13() -> Calibration:
     """
     cpu: Any = MACHINES["v13-vm"].processors
     item = "paths.filesystems.xfs.flusher.log.item_ns"
+    item_ns = cpu.paths.filesystems["xfs"].flusher.log.item_ns
+    inodes = cpu.paths.inodes
+
+    def time(start: float, row: str, key: str, committed: float) -> Constant:
+        return Constant(start, 1, (row,), _of_processors(key, unit=" ns"), committed)
+
+    scales = _of_processors("writer_scale", "flusher_scale")
     constants = {
-        "scale": Constant(2.0, 0.01, _of_processors("writer_scale", "flusher_scale"), cpu.writer_scale),
-        "item_ns": Constant(
-            150, 1, _of_processors(item, unit=" ns"), cpu.paths.filesystems["xfs"].flusher.log.item_ns
-        ),
-        "visit_ns": Constant(
-            100, 1, _of_processors("paths.inodes.visit_ns", unit=" ns"), cpu.paths.inodes.visit_ns
-        ),
-        "chain_ns": Constant(
-            50, 1, _of_processors("paths.inodes.chain_ns", unit=" ns"), cpu.paths.inodes.chain_ns
-        ),
+        "scale": Constant(2.0, 0.01, ("V13-xfs-create-u",), scales, cpu.writer_scale),
+        "item_ns": time(150, "V13-xfs-unlink-u", item, item_ns),
+        "visit_ns": time(100, "V13-cleansync-total-u", "paths.inodes.visit_ns", inodes.visit_ns),
+        "chain_ns": time(50, "V13-ext4-lookup-u", "paths.inodes.chain_ns", inodes.chain_ns),
     }
-    row_of = {
-        "scale": "V13-xfs-create-u", "item_ns": "V13-xfs-unlink-u", "visit_ns": "V13-cleansync-total-u",
-        "chain_ns": "V13-ext4-lookup-u",
-    }  # fmt: skip
 
     def change(errors: Errors) -> dict[str, float]:
-        return {name: -errors[row] for name, row in row_of.items()}
+        return {name: -errors[row] for name, constant in constants.items() for row in constant.rows}
 
-    return Calibration(
-        config_path(CONFIGS["V13"]), constants, tuple(row_of.values()), change, each_by_its_own
-    )
+    return Calibration(config_path(CONFIGS["V13"]), "v13-vm", constants, change, each_by_its_own)
 
 
 def _w25() -> Calibration:
@@ -147,13 +146,13 @@ def _w25() -> Calibration:
     cpu = MACHINES["w25-server"].processors
     fitted = cpu.transaction_scale
     assert fitted is not None, "the machine has its fitted value"
-    constants = {"transaction_scale": Constant(0.2, 0.001, _of_processors("transaction_scale"), fitted)}
+    rows = ("W25-A-pm-u", "W25-B-pm-u")
+    constants = {"transaction_scale": Constant(0.2, 0.001, rows, _of_processors("transaction_scale"), fitted)}
 
     def change(errors: Errors) -> dict[str, float]:
         return {"transaction_scale": (errors["W25-A-pm-u"] + errors["W25-B-pm-u"]) / 2}
 
-    rows = ("W25-A-pm-u", "W25-B-pm-u")
-    return Calibration(config_path(CONFIGS["W25"]), constants, rows, change, each_by_its_own)
+    return Calibration(config_path(CONFIGS["W25"]), "w25-server", constants, change, each_by_its_own)
 
 
 CALIBRATIONS: Final = {"P13": _p13, "V13": _v13, "N10": _n10, "W25": _w25}

@@ -26,12 +26,14 @@ class Constant(NamedTuple):
 
     * ``start``: its first value.
     * ``step``: its values are multiples of this step, which is finer than the fit.
+    * ``rows``: the rows that decide it.
     * ``keys``: overrides of a configuration, with ``{}`` in place of the value.
     * ``committed``: the value in the catalogue.
     """
 
     start: float
     step: float
+    rows: tuple[str, ...]
     keys: tuple[str, ...]
     committed: float
 
@@ -47,17 +49,22 @@ Errors = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Calibration:
-    """A fit of ``constants`` to ``rows`` of the experiment ``config``.
+    """A fit of ``constants`` of the catalogue's ``machine`` to rows of the experiment ``config``.
 
     ``change`` returns, from the errors, the logarithm of the factor by which each named quantity must change.
     ``improved`` returns the next constants from the present ones, that change, and the outcomes.
     """
 
     config: Path
+    machine: str
     constants: Mapping[str, Constant]
-    rows: tuple[str, ...]
     change: Callable[[Errors], dict[str, float]]
     improved: Callable[[Mapping[str, float], Mapping[str, float], Sequence[Outcome]], dict[str, float]]
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Return the rows that decide the constants."""
+        return tuple(dict.fromkeys(row for constant in self.constants.values() for row in constant.rows))
 
 
 def each_by_its_own(
@@ -111,6 +118,20 @@ def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
         values = of.improved(values, change, outcomes)
     committed = {name: constant.committed for name, constant in of.constants.items()}
     return Fit(values, committed, {row: exp(errors[row]) - 1 for row in of.rows}, number)
+
+
+def machine_file(of: Calibration, made: Fit, command: str) -> str:
+    """Return a machine file with the constants as *made* by *command*; each names the rows that decide it."""
+    lines = [f'like = "{of.machine}"']
+    for name, constant in of.constants.items():
+        for key in constant.keys:
+            path, _, value = key.format(made.fitted[name]).partition("=")
+            rows = ", ".join(f'"{row}"' for row in constant.rows)
+            lines.append(
+                f'{path.removeprefix("machine.")} = {{ value = {value}, origin = "calibrated",'
+                f' targets = [{rows}], source = "{command}" }}'
+            )
+    return "\n".join([*lines, ""])
 
 
 def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:

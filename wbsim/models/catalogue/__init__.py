@@ -1,6 +1,6 @@
 """The catalogue: named values for machines, drives, filesystems and kernels, each number with its source.
 
-`kernels` has the rules of each release.  `machines` has the machines of the reports, `desks` the machines of
-our measurements, and `neutral` machines that were fitted to no report.  `mkfs` makes a filesystem as the
-tools do.
+Machines, drives and filesystems are files in data/, in the grammar of a user's files (`data_files`).  What
+depends on a release is computed: the rules of a kernel (`kernels`) and the queue of an interface (`queues`).
+`mkfs` computes what the tools decide.
 """

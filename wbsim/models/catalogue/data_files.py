@@ -21,6 +21,8 @@ from wbsim.sim.units import quantity
 _FOLDER: Final = Path(__file__).with_name("data")
 _PLAIN: Final = ("purpose", "like")
 """Keys with plain texts, which describe the part and are no numbers of it."""
+_PLAIN_BELOW: Final = (".like", ".members.count")
+"""The ends of keys in tables whose values name something or repeat it, and are no numbers of the part."""
 
 
 @cache
@@ -45,22 +47,38 @@ def part_in(folder: str, name: str) -> Inputs:
     plain = {key: entries.pop(key) for key in _PLAIN if key in entries}
     own = {key: _given(value, f"{name}.toml: {key}") for key, value in entries.items()}
     base = part_in(folder, plain["like"]) if "like" in plain else {}
-    return {**_over(base, own), "purpose": plain["purpose"]}
+    return {**put_over(base, own), "purpose": plain["purpose"]}
 
 
-def _over(base: Inputs, own: Inputs) -> Inputs:
-    """Return *base* with *own* put over it, table by table."""
+@cache
+def purposes_in(folder: str) -> Mapping[str, str]:
+    """Return the purposes of the parts in *folder*, by name."""
+    return {name: part_in(folder, name)["purpose"] for name in names_in(folder)}
+
+
+def put_over(base: Inputs, own: Inputs) -> Inputs:
+    """Return *base* with *own* put over it, table by table.
+
+    A table of another ``kind`` or with a ``like`` replaces the complete table.  So do disks of which one has
+    a new name: such a file lists all disks of its machine.
+    """
+    if "like" in own or ("kind" in own and "kind" in base and own["kind"].value != base["kind"].value):
+        return own
     merged = dict(base)
     for key, value in own.items():
         below = merged.get(key)
-        merged[key] = _over(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
+        if isinstance(value, dict) and isinstance(below, dict):
+            has_new_disks = key == "disks" and not set(value) <= set(below)
+            merged[key] = value if has_new_disks else put_over(below, value)
+        else:
+            merged[key] = value
     return merged
 
 
 def _given(value: Any, place: str) -> Any:
     """Return *value*, which stands at *place*: a table of values, or a number with its origin."""
     if not isinstance(value, Mapping):
-        if place.endswith(".like"):
+        if place.endswith(_PLAIN_BELOW):
             return value
         raise ValueError(f"{place} has no origin; write {{ value = ..., origin = ..., source = ... }}")
     if "value" not in value:

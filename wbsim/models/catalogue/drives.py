@@ -5,17 +5,17 @@ Each is a file in data/drives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
-from typing import Final
+from typing import Any, Final
 
-from wbsim.models.catalogue.data_files import names_in, part_in
+from wbsim.models.catalogue.data_files import names_in, part_in, put_over
 from wbsim.models.catalogue.kernels import LAST
-from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.catalogue.queues import queues_of
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import DriveSpec
+from wbsim.sim.param import Inputs
 
 FOLDER: Final = "drives"
 
@@ -26,21 +26,48 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
 
     The same release gives the same objects, so that configurations can share their inputs.
     """
-    makers: dict[str, Callable[[], DriveSpec]] = {"loop": lambda: MACHINES["loop-vm"].disks["loop0"]}
-    return OnDemand({**makers, **{name: partial(_drive, name, release) for name in names_in(FOLDER)}})
+    return OnDemand({name: partial(_drive, name, release) for name in names_in(FOLDER)})
 
 
 def _drive(name: str, release: Release) -> DriveSpec:
     """Return the drive *name* with the queue that *release* gives it."""
-    drive = part_in(FOLDER, name)
-    queue = queues_of(release)[drive["queue"]["like"]]
-    return DriveSpec.model_validate({"queue": queue, "device": drive["device"]})
+    return DriveSpec.model_validate(disk_of(part_in(FOLDER, name), release))
+
+
+def disk_of(given: Inputs, release: Release) -> Inputs:
+    """Return the queue and the device of the *given* disk, with what each ``like`` in it brings.
+
+    ``queue.like`` names an interface, for which *release* has the queue; ``like`` names a drive elsewhere.
+    """
+    disk = _without("like", given)
+    if "like" in given:
+        disk = put_over(part_in(FOLDER, given["like"]), disk)
+    queue = disk["queue"]
+    base = queues_of(release)[queue["like"]].inputs() if "like" in queue else {}
+    return {"queue": put_over(base, _without("like", queue)), "device": _device_of(disk["device"])}
+
+
+def _device_of(given: Inputs) -> Inputs:
+    """Return the *given* device with what ``like`` brings, also behind a cache and in an array."""
+    device = _without("like", given)
+    if "like" in given:
+        device = put_over(part_in(FOLDER, given["like"])["device"], device)
+    if "behind" in device:
+        device["behind"] = _device_of(device["behind"])
+    if "members" in device:
+        device["members"] = _members_of(device["members"])
+    return device
+
+
+def _members_of(given: Inputs) -> list[dict[str, Any]]:
+    """Return the ``count`` equal devices that *given* describes."""
+    return [_device_of(_without("count", given))] * given["count"]
+
+
+def _without(name: str, given: Inputs) -> Inputs:
+    """Return the entries of *given* except *name*."""
+    return {key: value for key, value in given.items() if key != name}
 
 
 DRIVES: Final = drives_of(release_of(LAST))
 """The drives by name, as the newest release has them."""
-PURPOSES: Final = {
-    "loop": "the null device of our measurements",
-    **{name: part_in(FOLDER, name)["purpose"] for name in names_in(FOLDER)},
-}
-"""The purposes of drives, by name."""

@@ -25,5 +25,3 @@ FILESYSTEMS: Final[Mapping[str, FilesystemSpec]] = OnDemand(
     {name: partial(_filesystem, name) for name in names_in(FOLDER)}
 )
 """The filesystems that a configuration can name."""
-PURPOSES: Final = {name: part_in(FOLDER, name)["purpose"] for name in names_in(FOLDER)}
-"""The purposes of filesystems, by name."""

@@ -21,13 +21,9 @@ from wbsim.sim.param import (
     BytesOrNone,
     Count,
     Flag,
-    Inputs,
     Interval,
     Ns,
     Spec,
-    assumed,
-    measured,
-    specified,
 )
 from wbsim.sim.units import PAGE_BYTES
 
@@ -184,25 +180,6 @@ class Ext4Spec(FilesystemSpec):
 
     Costs: ClassVar = Ext4Costs
     Rules: ClassVar = Ext4Rules
-    reference_costs: ClassVar[Inputs] = {
-        "writer": {
-            "create_ns": measured(13_000, f"{_EXT4}: creat, 13 us [8-15]"),
-            "block_ns": specified(0, "the time of a page includes it"),
-            "cold_extent_ns": specified(0, "the time of a page includes it"),
-            "mkdir_ns": assumed(60_000, "twice the time of creat", 30_000, 120_000),
-            "iget_ns": measured(6_300, f"{_INODES}: lstat of a cold inode, minus lstat of a warm one"),
-            "unlink_ns": measured(10_500, f"{_INODES}: unlink of a cached inode, minus its eviction"),
-            "orphan_ns": measured(1_000, f"{_INODES}: the mean of ext4_orphan_add and ext4_orphan_del"),
-        },
-        "flusher": {
-            "map_ns": measured(4_800, f"{_EXT4}: 5.2 us an extent, minus its first page"),
-            "page_ns": measured(400, f"{_EXT4}: 0.25 to 0.4 us a page"),
-            "ioend_ns": measured(4_200, f"{_EXT4}: the completion worker, 4.2 us [4.0-4.6]"),
-            "map_locked_ns": measured(2_800, f"{_LOCKED}: a part of the 11 us between extents"),
-            "ioend_locked_ns": measured(1_200, f"{_LOCKED}: a part of the 6 us between conversions"),
-            "journal_ns": measured(2_900, f"{_EXT4}: jbd2, 2.8 to 3 us a block"),
-        },
-    }
     kind: Literal["ext4"] = "ext4"
     flex_groups: Count
     descriptors: BytesOrNone

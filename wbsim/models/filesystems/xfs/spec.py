@@ -13,13 +13,9 @@ from wbsim.sim.param import (
     BytesOrNone,
     Count,
     Flag,
-    Inputs,
     Interval,
     Ns,
     Spec,
-    assumed,
-    measured,
-    specified,
 )
 from wbsim.sim.units import GIB, PAGE_BYTES
 
@@ -218,42 +214,6 @@ class XfsSpec(FilesystemSpec):
     map_tool: ClassVar = "xfs_bmap"
     has_bulkstat: ClassVar = True
     hashed_inodes: ClassVar = False
-    reference_costs: ClassVar[Inputs] = {
-        "writer": {
-            "create_ns": measured(29_000, f"{_FS_MARK}: creat"),
-            "agi_ns": specified(
-                0, "the AGI is not locked: constants were fitted to these times without its lock"
-            ),
-            "chunk_ns": assumed(
-                40_000, "btree insertions in AGF and AGI, and formatting of 64 inodes", 10_000, 100_000
-            ),
-            "dir_block_ns": assumed(
-                10_000, "one block allocation; a data extent takes 9.6 us", 5_000, 20_000
-            ),
-            "mkdir_ns": assumed(60_000, "twice the time of creat", 30_000, 120_000),
-            "iget_ns": measured(6_200, f"{_INODES}: lstat of a cold inode, minus lstat of a warm one"),
-            "bulkstat_ns": measured(3_300, f"{_INODES}: bulkstat of an inode, minus its eviction"),
-            "remove_ns": measured(10_300, f"{_INODES}: unlink of a cached inode, minus its eviction"),
-            "inactivate_ns": measured(6_200, f"{_INODES}: xfs_inodegc_worker"),
-        },
-        "flusher": {
-            "map_ns": measured(9_600, f"{_PROFILE}: block allocation transaction"),
-            "page_ns": measured(3_040, f"{_PROFILE}: page walk, bio alloc and add, merge attempt"),
-            "ioend_ns": measured(5_100, f"{_PROFILE}: conversion worker per file"),
-            "rmap_ns": assumed(22_000, "as on the desk, docs/measurements.md R", 5_000, 40_000),
-            "rmap_ioend_ns": assumed(15_000, "as on the desk, docs/measurements.md R", 5_000, 30_000),
-            "log": {
-                "commit_ns": assumed(
-                    150, "moving items and adding up their space under xc_cil_lock", 100, 500
-                ),
-                "item_ns": assumed(
-                    209, "as fitted on v13-vm; the measured times of the paths include it once more", 0, 600
-                ),
-                "record_ns": assumed(8_000, "copying 32 KiB of items and writing the record", 3_000, 20_000),
-                "buffer_ns": assumed(10_000, "flushing 32 inodes into their cluster buffer", 5_000, 30_000),
-            },
-        },
-    }
     kind: Literal["xfs"] = "xfs"
     agcount: Count
     rmapbt: Flag
