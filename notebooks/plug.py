@@ -69,7 +69,7 @@ sweep = run_jobs([Job(case, 1) for case in wanted], How()).all_outcomes()
 
 # %%
 from wbsim.experiments.pictures.plots import against
-from wbsim.experiments.statistics.dataset import tidy
+from wbsim.experiments.results.dataset import tidy
 
 frame = tidy(sweep, threads.axes).rename(columns={"write_iops_per_s": "write_iops", "file_rate_per_s": "file_rate"})
 against(frame, "threads", ["write_iops", "file_rate"], ["variant"], threads.title, held=16)

@@ -21,9 +21,9 @@ from tempfile import TemporaryDirectory
 from tests.bench_engines import compare
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.config.experiment import config_path, load
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.simulate import run_case
 from wbsim.sim import COMPILED
 from wbsim.sim.units import GIB

@@ -50,7 +50,7 @@ settings.load_profile("mutants" if "WBSIM_MUTANTS" in os.environ else "gate")
 
 ONCE: Final = (
     "documents", "experiments/commands", "experiments/config", "experiments/formats", "experiments/machines",
-    "experiments/pictures", "experiments/statistics", "experiments/sweeps", "measures/test_english.py",
+    "experiments/pictures", "experiments/results", "experiments/sweeps", "measures/test_english.py",
     "measures/test_lines.py", "measures/test_markdown.py", "measures/test_prose.py", "models/catalogue",
     "test_architecture.py", "test_mutants.py",
 )  # fmt: skip

@@ -150,7 +150,7 @@ def test_folders_import_each_other_one_way() -> None:
 def test_folders_of_experiments_import_each_other_one_way() -> None:
     """The imports between the folders of experiments, from config to commands, have no cycle."""
     graph = imports_between([p for p in SOURCES if PACKAGE / "experiments" in p.parents], "experiments")
-    assert {"config", "running", "statistics", "sweeps", "why", "commands"} <= graph.keys()
+    assert {"config", "running", "results", "sweeps", "why", "commands"} <= graph.keys()
     assert cycle_in(graph) == []
 
 

@@ -30,11 +30,11 @@ from wbsim.experiments.config.values import amount
 from wbsim.experiments.formats.kernel_rules import histories_table
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.figures import METRICS, published_rows
+from wbsim.experiments.results.figures import COLUMNS
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.simulate import simulate
-from wbsim.experiments.statistics.figures import COLUMNS
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.kernel_rules.table import RULES

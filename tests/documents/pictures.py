@@ -38,8 +38,8 @@ from wbsim.experiments.pictures.plots import against
 from wbsim.experiments.pictures.thread_times import thread_times_picture
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.pictures.tornado import tornado
-from wbsim.experiments.statistics.dataset import with_setting
-from wbsim.experiments.statistics.figures import COLUMNS
+from wbsim.experiments.results.dataset import with_setting
+from wbsim.experiments.results.figures import COLUMNS
 from wbsim.experiments.why.explain import Result, run_of
 from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity, title_of
 from wbsim.models.catalogue.kernels import PLUG_RULES

@@ -9,18 +9,25 @@ from typing import Any
 import pytest
 
 import wbsim.experiments.running.execute
-from wbsim.experiments.running.jobs import Ended, Failure, Job, OnJobProgress
-from wbsim.experiments.running.outcome import (
+from wbsim.experiments.results.figures import READ
+from wbsim.experiments.results.outcome import (
     CallResult,
     DiskResult,
     MountResult,
     Outcome,
     ProgramResult,
+    Readings,
     Sample,
-    call_result,
 )
+from wbsim.experiments.running.jobs import Ended, Failure, Job, OnJobProgress
+from wbsim.experiments.running.reading import call_result
 from wbsim.models.syscalls.latency import Latency
 from wbsim.sim.units import MS, S
+
+
+def readings(**read: float) -> Readings:
+    """Return the figures that are read from a machine: 0 but for those in *read*."""
+    return dict.fromkeys(READ, 0.0) | read
 
 
 def sample(
@@ -31,7 +38,7 @@ def sample(
     return Sample(
         program="mark", end_ns=round(end_s * S), files_per_sec=rate, app_overhead_us=1_234, count=count,
         system_ns=round(system_s * S), ios=ios, merges=merges, sectors=sectors,
-        write_wait_ns=write_wait_ms * MS, reads=0, read_wait_ns=0,
+        write_wait_ns=write_wait_ms * MS, reads=0, read_wait_ns=0, readings=readings(),
     )  # fmt: skip
 
 
@@ -42,27 +49,36 @@ def written(
     return DiskResult(ios, merges, sectors, busy_time, reads=0, r_await=None, w_await=w_await)
 
 
-RUN = Outcome(
+def with_readings(outcome: Outcome, **read: float) -> Outcome:
+    """Return *outcome*, in which the last iteration and the end of the run have read these figures."""
+    *before, last = outcome.samples
+    samples = (*before, replace(last, readings=last.readings | read))
+    return replace(outcome, samples=samples, readings=outcome.readings | read)
+
+
+_MADE = Outcome(
     variant="unpatched", point={}, seed=1, replication=0, wall_time=4.0, on_disk_time=None,
     system_cpu_time=2.25, user_cpu_time=0.5, files=12_000, create_rate=3_456.78, write_iops=250.0,
-    write_bandwidth=2_048_000.0, merges=3_000, log_bytes=5_500_000, file_bytes=49_152_000, extents=(),
-    flushed_files=9_000, flushed_bytes=36_864_000, written_back_bytes=36_864_000, flusher_spin_time=0.125,
+    write_bandwidth=2_048_000.0, file_bytes=49_152_000, extents=(),
     programs={"mark": ProgramResult(4.0, 2.25, 0.5, 12_000, 49_152_000, 0)},
     disks={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)},
-    disks_at_end={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)}, dirty_bytes=0,
-    mounts={"mnt": MountResult(5_500_000, 0, ())}, locks={}, lives={"mark": {"user": 4 * S}}, uses={},
+    disks_at_end={"vda": written(1_000, 3_000, 16_000, 3.0, 2.5)},
+    mounts={"mnt": MountResult(5_500_000, 0, ())}, readings=readings(), locks={},
+    lives={"mark": {"user": 4 * S}}, uses={},
     samples=(
         sample(1, 4_000, 3_000, 0.5, 100, 300, 1_600, 700),
         sample(4, 3_000, 12_000, 2.25, 1_000, 3_000, 16_000, 2_500),
     ),
     levels={
-        "time_ns": (S, 4 * S), "dirty_pages": (10, 20), "writeback_pages": (1, 2), "flushers": (1, 1),
-        "background_pages": (50, 50), "limit_pages": (100, 100), "held": (0, 3), "vda queued": (0, 7),
+        **dict.fromkeys(READ, (0, 0)), "time_ns": (S, 4 * S), "dirty": (10, 20), "writeback": (1, 2),
+        "flushers": (1, 1), "background": (50, 50), "limit": (100, 100), "held_writers": (0, 3),
+        "vda queued": (0, 7),
         "vda ios": (100, 1_000), "vda sectors": (1_600, 16_000), "vda busy_ns": (S // 2, 3 * S),
         "vda write_wait_ns": (700 * MS, 2_500 * MS), "vda reads": (0, 0), "vda read_wait_ns": (0, 0),
     },
     cpu_s=0.5, peak_rss_mib=99.6,
 )  # fmt: skip
+RUN = with_readings(_MADE, flushed_files=9_000, flushed=36.0, written_back=36.0, flusher_spin_time=0.125)
 """1 000 requests of 8 KiB and 3 000 merges in four seconds; 12 000 files of one page.
 A request takes 2.5 ms.
 """

@@ -242,7 +242,7 @@ def test_run_notes_files_that_are_not_on_disk(config: Path, capsys: pytest.Captu
     assert main(["run", str(config), "--json"]) == 0
     text = capsys.readouterr().out
     (outcome,) = json.loads(text, parse_constant=pytest.fail)["outcomes"]
-    assert (outcome["on_disk_time"], outcome["dirty_bytes"]) == (None, 131_072)
+    assert (outcome["on_disk_time"], outcome["readings"]["dirty_at_end"]) == (None, 0.125)
 
 
 def test_json_has_null_for_unknown_numbers(capsys: pytest.CaptureFixture[str]) -> None:

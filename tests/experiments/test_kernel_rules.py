@@ -130,7 +130,7 @@ def test_area_stands_for_the_rules_below_it() -> None:
         (["list", "rules", "plug.tryed"], "list: plug.tryed: unknown key; did you mean plug.tried?"),
         (
             ["list", "kernels", "plug"],
-            "list: plug: follows rules, disks or filesystems only; leave it out after kernels",
+            "list: plug: follows machines, rules, disks or filesystems only; leave it out after kernels",
         ),
     ],
 )

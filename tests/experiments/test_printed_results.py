@@ -20,7 +20,7 @@ from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running.outcome import lives_of
+from wbsim.experiments.running.reading import lives_of
 from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.why.bottlenecks import AWAY
 from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity

@@ -12,11 +12,13 @@ from tests.experiments.outcomes import RUN, simulate_by, written
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.formats.timeline import at, intervals_of, rates, timeline, variation
+from wbsim.experiments.results.figures import READ
 from wbsim.sim.units import MS, S
 
 LEVELS = {
-    "time_ns": (S, 2 * S, 4 * S), "dirty_pages": (256, 512, 1024), "writeback_pages": (0, 256, 0),
-    "background_pages": (512,) * 3, "limit_pages": (1024,) * 3, "flushers": (0, 1, 2), "held": (0, 0, 4),
+    **dict.fromkeys(READ, (0, 0, 0)), "time_ns": (S, 2 * S, 4 * S),
+    "dirty": (1, 2, 4), "writeback": (0, 1, 0),
+    "background": (2,) * 3, "limit": (4,) * 3, "flushers": (0, 1, 2), "held_writers": (0, 0, 4),
     "sda ios": (10, 30, 30), "sda sectors": (2_000, 6_000, 6_000), "sda busy_ns": (S // 2, 3 * S // 2, 2 * S),
     "sda queued": (1, 7, 0), "sda write_wait_ns": (50 * MS, 250 * MS, 250 * MS), "sda reads": (0, 0, 0),
     "sda read_wait_ns": (0, 0, 0),

@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 
 from tests.experiments.outcomes import RUN, simulate_by
 from wbsim.experiments.cli import main
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.sim.units import S
 
 PHASES: Final = [Phase.explicit, Phase.generate] if "EXAMPLES" in os.environ else list(Phase)

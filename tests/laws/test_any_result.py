@@ -24,9 +24,9 @@ from tests.harness import FIO, loop_config
 from tests.strategies import scenarios
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.results.dataset import tidy
+from wbsim.experiments.results.figures import FIGURES
 from wbsim.experiments.running.results import read_results
-from wbsim.experiments.statistics.dataset import tidy
-from wbsim.experiments.statistics.figures import FIGURES
 
 pytestmark = pytest.mark.long
 PHASES: Final = [Phase.explicit, Phase.generate] if "EXAMPLES" in os.environ else list(Phase)
@@ -89,7 +89,7 @@ def ask_everything(out: str) -> None:
         assert all(of["label"].split()[0] in text for of in document["runs"])
         assert (Path(out) / "lives.png").read_bytes().startswith(b"\x89PNG")
     else:
-        assert not any(of.written_back_bytes for of in results.outcomes)
+        assert not any(of.readings["written_back"] for of in results.outcomes)
     for more in ([], ["--every", "1 ms"]):
         asked("timeline", out, *more)
     for path in filter(lambda line: line.startswith("/"), asked("plot", out).splitlines()):

@@ -1,8 +1,8 @@
 """Digests of all reports at quick size: equal digests are equal results, to the last bit.
 
 Each report has two.  `rows` covers the published rows: id, unit and simulated value.  `runs` covers every
-replication: its variant, seed and number, and the counters at the end of each iteration.  The engine, the
-machine and the release of Python change neither.  Floats are written exactly (``float.hex``).  Steady parts
+replication: its variant, seed and number, and the counters at the end of each iteration, without the figures
+that are read there.  The engine, the machine and the release of Python change neither.  Floats are written exactly (``float.hex``).  Steady parts
 are left out, because Python 3.12 adds floats otherwise than 3.11; they follow from the runs.  Also left out:
 the time and memory of the host, intervals, errors and roles.
 """
@@ -10,14 +10,14 @@ the time and memory of the host, intervals, errors and roles.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple
+from dataclasses import asdict
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from wbsim.experiments.formats.table import table
 from wbsim.experiments.published.reproduce import CONFIGS, Reproduction, Row, reproduce
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How
-from wbsim.experiments.running.outcome import Outcome
 
 _BYTES: Final = 6
 
@@ -63,7 +63,7 @@ def run_values(outcomes: Iterable[Outcome]) -> Iterator[object]:
     for outcome in outcomes:
         yield from (outcome.variant, outcome.seed, outcome.replication)
         for sample in outcome.samples:
-            yield from astuple(sample)
+            yield from (value for name, value in asdict(sample).items() if name != "readings")
 
 
 def digests_of(results: Iterable[Reproduction]) -> Digests:

@@ -6,7 +6,7 @@ import pytest
 
 from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.published.figures import METRICS, published_rows
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.simulate import run_case
 
 ROWS = {row.id: row for row in published_rows()}

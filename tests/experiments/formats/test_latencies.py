@@ -10,7 +10,7 @@ from tests.experiments.outcomes import RUN, simulate_by, with_calls
 from wbsim.experiments.cli import main
 from wbsim.experiments.formats.latencies import calls_of, latency_table, slowest_table
 from wbsim.experiments.formats.table import duration_text
-from wbsim.experiments.running.outcome import call_result
+from wbsim.experiments.running.reading import call_result
 from wbsim.experiments.why.explain import Result, explanation, run_of
 from wbsim.models.syscalls.latency import Latency
 

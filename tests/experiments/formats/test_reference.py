@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wbsim.experiments.config.keys import sections
 from wbsim.experiments.formats.reference import FIGURES_TITLE, reference
-from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.experiments.results.figures import COLUMNS, FIGURES
 
 
 def test_reference_has_a_row_of_four_cells_for_each_key() -> None:

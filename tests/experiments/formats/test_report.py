@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.experiments.outcomes import RUN, SYNCED, sample, written
+from tests.experiments.outcomes import RUN, SYNCED, sample, with_readings, written
 from wbsim.experiments.formats.report import (
     Column,
     cells_of,
@@ -25,9 +25,9 @@ from wbsim.experiments.published.figures import METRICS, published_rows
 from wbsim.experiments.published.fit import Fit
 from wbsim.experiments.published.reproduce import Reproduction, Row
 from wbsim.experiments.published.tables import fit_table, reproduction_table
-from wbsim.experiments.running.outcome import DiskResult, MountResult, ProgramResult
-from wbsim.experiments.statistics.figures import FIGURES
-from wbsim.experiments.statistics.intervals import Steady
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.intervals import Steady
+from wbsim.experiments.results.outcome import DiskResult, MountResult, ProgramResult
 from wbsim.sim.units import S
 
 
@@ -66,7 +66,7 @@ def test_outcome_table_has_a_line_for_a_run() -> None:
 def test_unknown_figures_are_dashes() -> None:
     """Means and shares have no denominator without a bio, a file or an iteration of fs_mark."""
     idle = replace(
-        RUN, wall_time=0.00321, write_iops=0.0, write_bandwidth=0.0, merges=0, create_rate=None, files=0,
+        RUN, wall_time=0.00321, write_iops=0.0, write_bandwidth=0.0, create_rate=None, files=0,
         disks={"vda": written(0, 0, 0, 0.0)},
     )  # fmt: skip
     row = (
@@ -115,15 +115,15 @@ def test_on_disk_table_counts_requests_until_sync_returns() -> None:
 def test_unfinished_writeback_is_noted() -> None:
     """Files without a block count as not on disk; dirty pages count unless a sync(2) follows."""
     assert unfinished([RUN], []) is None
-    partly = replace(RUN, extents=(0, 2, 0), dirty_bytes=3 << 20, point={"n": 8})
+    partly = replace(with_readings(RUN, dirty_at_end=3.0), extents=(0, 2, 0), point={"n": 8})
     dirty = "MiB still dirty or under writeback when the programs ended"
     remedy = f"{dirty}; with sync_after = true a sync(2) follows"
     assert unfinished([partly], ["n"]) == f"2 of 3 files are not on disk yet\n3 {remedy}"
-    other = replace(partly, variant="other", extents=(1,), dirty_bytes=1 << 20)
+    other = replace(with_readings(partly, dirty_at_end=1.0), variant="other", extents=(1,))
     assert unfinished([partly, other], ["n"]) == (
         f"unpatched 8: 2 of 3 files are not on disk yet\n1 to 3 {remedy}"
     )
-    endless = replace(SYNCED, dirty_bytes=1 << 20)
+    endless = with_readings(SYNCED, dirty_at_end=1.0)
     assert unfinished([endless], []) is None, "endless programs write during the sync(2), and a file is empty"
     assert unfinished([partly, endless], ["n"]) is not None
 

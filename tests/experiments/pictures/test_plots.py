@@ -21,9 +21,9 @@ from wbsim.experiments.pictures.facets import lines_of, panels_of
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, knees, plot_directory
 from wbsim.experiments.pictures.time import over_time, rates_of
+from wbsim.experiments.results.dataset import with_setting
+from wbsim.experiments.results.figures import COLUMNS
 from wbsim.experiments.running.results import read_results
-from wbsim.experiments.statistics.dataset import with_setting
-from wbsim.experiments.statistics.figures import COLUMNS
 
 
 def lines(panel: Any) -> dict[str, list[tuple[float, float]]]:
@@ -279,11 +279,11 @@ def test_run_is_drawn_over_time() -> None:
     The last panel has dirty pages.
     """
     levels = {
-        "time_ns": tuple(range(10**9, 81 * 10**9, 10**9)), "dirty_pages": (256,) * 80,
-        "writeback_pages": (256,) * 80, "vda ios": tuple(range(10, 810, 10)), "vda sectors": (0,) * 80,
+        "time_ns": tuple(range(10**9, 81 * 10**9, 10**9)), "dirty": (1.0,) * 80,
+        "writeback": (1.0,) * 80, "vda ios": tuple(range(10, 810, 10)), "vda sectors": (0,) * 80,
         "vda busy_ns": tuple(range(10**9 // 4, 81 * 10**9 // 4, 10**9 // 4)),
-        "flushers": (1,) * 40 + (2,) * 40, "held": (0,) * 40 + (3, 5) * 20,
-        "background_pages": (512,) * 80, "limit_pages": (1_024,) * 80,
+        "flushers": (1,) * 40 + (2,) * 40, "held_writers": (0,) * 40 + (3, 5) * 20,
+        "background": (2.0,) * 80, "limit": (4.0,) * 80,
         "vda write_wait_ns": tuple(range(20 * 10**6, 1_620 * 10**6, 20 * 10**6)),
         "vda reads": (0,) * 40 + (5,) * 40, "vda read_wait_ns": (0,) * 40 + (15 * 10**6,) * 40,
     }  # fmt: skip

@@ -14,9 +14,9 @@ from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.calibrate import CALIBRATIONS, flusher_ns, p13_improved
 from wbsim.experiments.published.fit import MAX_ROUNDS, Calibration, Fit, fit, log_errors
 from wbsim.experiments.published.reproduce import CONFIGS
+from wbsim.experiments.results.outcome import MountResult, Outcome
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import MountResult, Outcome
 from wbsim.models.catalogue.machines import MACHINES
 
 

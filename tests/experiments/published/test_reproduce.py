@@ -12,9 +12,9 @@ from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.published.figures import Published
 from wbsim.experiments.published.reproduce import CONFIGS, constants_of, reproduce, row_of
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
 
 WALL = Published("X-wall", "X", "wall_time", 5.0, "s")
 IOPS = Published("X-iops", "X", "write_iops", 200.0, "1/s")

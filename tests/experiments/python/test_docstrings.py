@@ -16,7 +16,7 @@ import wbsim
 from wbsim.experiments.captures.verdict import Mismatch, Verdict
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.problems import Problem
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.outcome import Outcome
 
 RETURNED: Final = (Experiment, Case, Outcome, Problem, Verdict, Mismatch)
 """The classes of objects that the interface returns or raises, and that `wbsim` does not export."""

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.experiments.outcomes import RUN
 from tests.experiments.running.test_execute import jobs_of
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running import jobs as jobs_module
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import ATTEMPTS, Failure
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.sweeps.status import status_of
 from wbsim.sim.invariants import LawBroken
 

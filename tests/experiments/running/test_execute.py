@@ -18,11 +18,11 @@ from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.config.sweeps import Asked
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running import jobs as jobs_module
 from wbsim.experiments.running import workers as workers_module
 from wbsim.experiments.running.execute import How, Runs, run_jobs
 from wbsim.experiments.running.jobs import Failure, Job, attempt
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.simulate import run_case

@@ -12,13 +12,13 @@ import pytest
 from tests.harness import FIO, loop_config
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running import outcome as outcome_module
-from wbsim.experiments.running.outcome import DiskResult, Outcome
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.outcome import DiskResult, Outcome
+from wbsim.experiments.running import reading
 from wbsim.experiments.running.simulate import run_case, simulate
-from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.models.machine import Machine, build
 from wbsim.models.time_accounting import THROTTLED
-from wbsim.sim.units import S
+from wbsim.sim.units import MIB, S
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=4m --name=a", dirty_mib=2)
 SWEEP = """
@@ -54,7 +54,7 @@ def test_figures_of_a_run_follow_from_each_other() -> None:
     assert 0 < outcome.system_cpu_time < outcome.wall_time
     assert outcome.extents == mount.extents
     assert len(outcome.extents) == 2
-    assert outcome.log_bytes == mount.log_bytes
+    assert FIGURES["log_size"].whole(outcome) == mount.log_bytes / MIB
     assert outcome.locks["loop0/list_lock"]["acquisitions"] > 0
 
 
@@ -77,7 +77,7 @@ def test_on_disk_time_is_the_return_of_sync() -> None:
         w_await=writes.wait_ns / writes.ios / 1e6,
     )  # fmt: skip
     assert at_end.sectors * 512 >= outcome.file_bytes == 128 << 10
-    assert outcome.dirty_bytes == 0
+    assert outcome.readings["dirty_at_end"] == 0
     assert outcome.write_iops == 0.0
 
 
@@ -99,7 +99,7 @@ def test_dirty_bytes_include_pages_under_writeback() -> None:
     of = case(TEXT + "sync_after = false\n")
     cache = simulate(of, 1).cache
     assert cache.writeback > 0
-    assert run_case(of, 1).dirty_bytes == 4_096 * (cache.dirty + cache.writeback)
+    assert run_case(of, 1).readings["dirty_at_end"] == (cache.dirty + cache.writeback) / 256
 
 
 def test_on_disk_time_includes_reckoned_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_on_disk_time_includes_reckoned_files(monkeypatch: pytest.MonkeyPatch) -
 def test_run_without_sync_leaves_pages_dirty() -> None:
     """Two files of 64 KiB stay below the background limit: no block, no request, 32 dirty pages."""
     outcome = run_case(case(TEXT.replace("--filesize=4m", "--filesize=64k") + "sync_after = false\n"), 1)
-    assert (outcome.on_disk_time, outcome.dirty_bytes) == (None, 128 << 10)
+    assert (outcome.on_disk_time, outcome.readings["dirty_at_end"]) == (None, 0.125)
     assert outcome.disks_at_end == outcome.disks
     assert outcome.extents == (0, 0)
     assert [mount.extent_bytes for mount in outcome.mounts.values()] == [0]
@@ -174,8 +174,8 @@ def test_levels_are_evenly_spaced_and_bounded(monkeypatch: pytest.MonkeyPatch) -
     whole = run_case(case(), 1).levels
     (ns,) = {b - a for a, b in pairwise(whole["time_ns"])}
     assert ns == whole["time_ns"][0] == 10_000_000
-    assert max(whole["dirty_pages"]) > 0
-    monkeypatch.setattr(outcome_module, "MOST", 8)
+    assert max(whole["dirty"]) > 0
+    monkeypatch.setattr(reading, "MOST", 8)
     few = run_case(case(), 1).levels
     assert 4 <= len(few["time_ns"]) < 8
     (step_ns,) = {b - a for a, b in pairwise(few["time_ns"])}
@@ -192,7 +192,7 @@ def test_sampling_does_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> No
     """The figures are equal with a thousand times as many samples, and without samples."""
 
     def measured(step_ns: int) -> Outcome:
-        monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", step_ns)
+        monkeypatch.setattr(reading, "FIRST_STEP_NS", step_ns)
         return replace(run_case(case(), 1), levels={}, cpu_s=0.0, peak_rss_mib=0.0)
 
     assert measured(10_007) == measured(1 << 60) == measured(10_000_000)
@@ -218,17 +218,21 @@ sync_after = true
 def test_levels_equal_the_state_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has two mounts and two disks, and a second observer records all levels at the same instants."""
     machine = build(case(TWO).scenario, 1)
-    monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", 700_000)
-    sampler, looked = outcome_module.Sampler(machine), []
+    monkeypatch.setattr(reading, "FIRST_STEP_NS", 700_000)
+    sampler, looked = reading.LevelsOverTime(machine), []
 
     def look() -> None:
         cache, thresholds = machine.cache, machine.cache.thresholds()
         pages = [sum(getattr(wb, of) for wb in cache.wbs) for of in ("dirty", "dirty_and_writeback")]
         held = [t for t in machine.threads if t.task.seated and t.task.waits_for == THROTTLED]
         row = {
-            "time_ns": machine.env.now, "dirty_pages": pages[0], "writeback_pages": pages[1] - pages[0],
-            "background_pages": thresholds.background, "limit_pages": thresholds.limit, "held": len(held),
-            "flushers": machine.flushers.alive,
+            "time_ns": machine.env.now, "dirty": pages[0] / 256, "writeback": (pages[1] - pages[0]) / 256,
+            "background": thresholds.background / 256, "limit": thresholds.limit / 256,
+            "held_writers": len(held), "flushers": machine.flushers.alive, "dirty_at_end": pages[1] / 256,
+            "written_back": cache.written / 256,
+            "flushed": sum(wb.flushed_pages for wb in cache.wbs) / 256,
+            "flushed_files": sum(wb.flushed_inodes for wb in cache.wbs),
+            "flusher_spin_time": sum(of.task.spin_ns for of in machine.flushers.threads) / 1e9,
         }  # fmt: skip
         for name, queue in machine.queues.items():
             row |= {
@@ -245,7 +249,7 @@ def test_levels_equal_the_state_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
     found = sampler.levels()
     assert found.keys() == looked[0].keys()
     count = len(found["time_ns"])
-    assert 20 < count < outcome_module.MOST
+    assert 20 < count < reading.MOST
     assert found == {name: tuple(row[name] for row in looked[:count]) for name in found}
     moving = [name for name in found if not name.startswith("loop0 ") and "read" not in name]
     still = [name for name in moving if not max(found[name])]
@@ -264,7 +268,7 @@ programs.find = { command = "find /mnt -ctime 1", times = 2 }
 
 def test_reads_are_counted_in_every_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples, levels and disks of a run that only reads have the counters of its queue."""
-    monkeypatch.setattr(outcome_module, "FIRST_STEP_NS", 1_000_000)
+    monkeypatch.setattr(reading, "FIRST_STEP_NS", 1_000_000)
     of = case(READS)
     (queue,) = simulate(of, 1).queues.values()
     outcome = run_case(of, 1)
@@ -287,9 +291,10 @@ def test_figures_are_sums_over_programs_mounts_and_disks() -> None:
     programs, mounts, disks = outcome.programs, outcome.mounts, outcome.disks
     assert (programs["p"].files, programs["q"].files, outcome.files) == (600, 1, 601)
     assert (programs["p"].file_bytes, programs["q"].file_bytes) == (600 * 8_192, 200 << 16)
-    assert outcome.file_bytes == outcome.flushed_bytes == 600 * 8_192 + (200 << 16)
-    assert outcome.flushed_files >= 601
-    assert outcome.log_bytes == mounts["a"].log_bytes + mounts["b"].log_bytes > mounts["a"].log_bytes > 0
+    assert outcome.file_bytes == outcome.readings["flushed"] * MIB == 600 * 8_192 + (200 << 16)
+    assert outcome.readings["flushed_files"] >= 601
+    log_bytes = FIGURES["log_size"].whole(outcome) * MIB
+    assert log_bytes == mounts["a"].log_bytes + mounts["b"].log_bytes > mounts["a"].log_bytes > 0
     assert outcome.extents == mounts["a"].extents + mounts["b"].extents
     assert outcome.wall_time == pytest.approx(max(programs["p"].wall_time, 0.005 + programs["q"].wall_time))
     assert outcome.system_cpu_time == programs["p"].system_cpu_time + programs["q"].system_cpu_time

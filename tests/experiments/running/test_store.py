@@ -19,6 +19,7 @@ from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.config.resolved_scenario import resolved
+from wbsim.experiments.results.dataset import number_of, tidy
 from wbsim.experiments.running import store as store_module
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Failure, Job
@@ -26,7 +27,6 @@ from wbsim.experiments.running.plan import PLAN as PLAN_FILE
 from wbsim.experiments.running.plan import read_plan
 from wbsim.experiments.running.results import read_results, setting_of
 from wbsim.experiments.running.store import Names, Store, read_configuration, replace_whole
-from wbsim.experiments.statistics.dataset import number_of, tidy
 from wbsim.experiments.sweeps.status import status_of
 
 TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
@@ -346,8 +346,9 @@ def test_a_damaged_run_is_one_error(name: str, how: str, tmp_path: Path) -> None
     ("name", "before", "after", "told"),
     [
         ("summary.json", '"disks"', '"discs"', "disks: Field required"),
-        ("summary.json", '"merges": ', f'"merges": {"9" * 5_000}', "ValueError: 999999"),
-        ("summary.json", '"merges": ', '"merges": {}, "_": ', "merges: Input should be a valid integer"),
+        ("summary.json", '"files": ', f'"files": {"9" * 5_000}', "ValueError: 999999"),
+        ("summary.json", '"files": ', '"files": {}, "_": ', "files: Input should be a valid integer"),
+        ("summary.json", '"flushed_files"', '"flushed_fils"', "ValueError: lacks flushed_files"),
         ("run.json", "cpu_s", "cpu", "KeyError: 'cpu_s'"),
     ],
 )
@@ -368,7 +369,7 @@ def test_damaged_file_is_named_in_one_short_line(
     assert len(str(refused.value)) < 600
 
 
-@pytest.mark.parametrize("lacks", ["time_ns", "limit_pages", "vda queued"])
+@pytest.mark.parametrize("lacks", ["time_ns", "limit", "vda queued"])
 def test_levels_have_every_column(lacks: str, tmp_path: Path) -> None:
     """The columns of each disk are needed, too."""
     store = Store(tmp_path, Names())

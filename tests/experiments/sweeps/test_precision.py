@@ -10,9 +10,9 @@ from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.sweeps.run import Precision, run_experiment
 
 SWEEP = """

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.experiments.outcomes import simulate_by
+from tests.experiments.outcomes import simulate_by, with_readings
 from tests.harness import FIO
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load, parse
@@ -73,7 +73,7 @@ def looked_at(config: Path, monkeypatch: pytest.MonkeyPatch) -> Looked:
     times: list[float] = []
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
     works = {f"nvme0n1:{number}/flusher": {"system pages": S} for number in range(1, 6)}
-    done = replace(done, written_back_bytes=done.file_bytes, lives={**done.lives, **works})
+    done = replace(with_readings(done, written_back=9.0), lives={**done.lives, **works})
     return Looked(
         simulate_by(monkeypatch, lambda job: replace(done, wall_time=times[job.case.point[AXIS] - 1])), times
     )
@@ -228,11 +228,11 @@ def test_one_file_needs_one_context(config: Path, looked_at: Looked, filesystem:
 def test_run_without_work_for_contexts_gets_no_advice(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A case is refused if its data stayed in memory, or if its programs write no files."""
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
-    assert done.written_back_bytes == 0
+    assert done.samples[-1].readings["written_back"] == 0
     simulate_by(monkeypatch, lambda _: done)
     with pytest.raises(BadInput, match="one: nothing was written back before the programs ended"):
         advice_of(config, "one")
-    simulate_by(monkeypatch, lambda _: replace(done, file_bytes=0, flushed_files=0))
+    simulate_by(monkeypatch, lambda _: replace(with_readings(done, flushed_files=0), file_bytes=0))
     with pytest.raises(BadInput, match="one: the programs write no files, so no context has work"):
         advice_of(config, "one")
 
@@ -265,7 +265,7 @@ def test_contexts_behind_the_last_one_with_work_are_not_tried(
         "nvme0n1:2/flusher": {"waiting absent": S, "system pages": S},
         "nvme0n1:3/flusher": {"waiting absent": 2 * S},
     }
-    done = replace(done, written_back_bytes=done.file_bytes, lives={**done.lives, **works})
+    done = replace(with_readings(done, written_back=9.0), lives={**done.lives, **works})
     jobs = simulate_by(monkeypatch, lambda job: replace(done, wall_time=job.case.point[AXIS]))
     advice_of(config, variant)
     assert [job.case.point[AXIS] for job in jobs if job.replication == 1] == numbers
@@ -275,7 +275,7 @@ def test_mean_of_two_seeds_decides(config: Path, monkeypatch: pytest.MonkeyPatch
     """The first seed is in favour of one context, and the mean of both in favour of two."""
     done = run_case(load(config, ['workload.filesize="2 MiB"']).cases[0], 1)
     works = {"nvme0n1:1/flusher": {"system pages": S}}
-    done = replace(done, written_back_bytes=done.file_bytes, lives={**done.lives, **works})
+    done = replace(with_readings(done, written_back=9.0), lives={**done.lives, **works})
     times = {(1, 0): 1.0, (1, 1): 4.0, (2, 0): 2.0, (2, 1): 1.0}
     simulate_by(
         monkeypatch,

@@ -14,7 +14,7 @@ from tests.experiments.outcomes import RUN
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running.outcome import lives_of, uses_of
+from wbsim.experiments.running.reading import lives_of, uses_of
 from wbsim.experiments.running.results import Results, read_results
 from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.why.bottlenecks import Kind, bottleneck, kinds_of, most_used

@@ -19,9 +19,9 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.pictures.axes import COLOURS
 from wbsim.experiments.pictures.tornado import tornado
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.why import sensitivity as sensitivity_module
 from wbsim.experiments.why.sensitivity import (
     TORNADO,

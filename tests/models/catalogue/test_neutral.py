@@ -12,7 +12,7 @@ import pytest
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.published.fitted_constants import fitted_to
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.simulate import run_case
 from wbsim.models.catalogue.data_files import names_in
 from wbsim.models.catalogue.kernels import FIRST, LAST

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tests.harness import FIO, change, loop_config, one_of_each, only
 from wbsim.experiments.config.experiment import parse
-from wbsim.experiments.running.outcome import uses_of
+from wbsim.experiments.running.reading import uses_of
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.catalogue.machines import MACHINES

@@ -198,7 +198,7 @@ def _workloads() -> _Rows:
 
 
 def _figures() -> _Rows:
-    from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+    from wbsim.experiments.results.figures import COLUMNS, FIGURES
 
     rows: list[tuple[str, ...]] = [(name, COLUMNS[name], of.meaning) for name, of in FIGURES.items()]
     return _Rows(("figure", "column of the dataset", "meaning"), rows, "wbsim plot DIR --y FIGURE")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -118,6 +119,30 @@ def add_running(parser: ArgumentParser) -> None:
         choices=["simpy", "light", "compiled"],
         help="all engines give the same results; default: compiled if it was built, otherwise light",
     )
+
+
+def add_figures(parser: ArgumentParser) -> None:
+    """Add ``--figure``, which adds a column to a table; `check_figures` checks the names."""
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="add a column with this figure; wbsim list figures has the names",
+    )
+
+
+def check_figures(names: Sequence[str], known: Sequence[str]) -> None:
+    """Check that *names*, which the user gave, are *known* figures.
+
+    Raises:
+        BadInput: there is no such figure.
+    """
+    from wbsim.experiments.config.problems import bad, unknown_key
+
+    for name in names:
+        if name not in known:
+            raise bad(f"--figure {name}", unknown_key(name, list(known)).replace("key", "figure", 1))
 
 
 def how_of(arguments: Namespace) -> How:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_json, add_running, add_set, how_of, positive
+from wbsim.experiments.commands.options import (
+    add_figures,
+    add_json,
+    add_running,
+    add_set,
+    check_figures,
+    how_of,
+    positive,
+)
 
 HELP = "simulate one experiment"
 
@@ -29,6 +37,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--locks", choices=["lock_stat", "perf"],
         help="also print the locks, in the format of /proc/lock_stat or perf lock contention",
     )  # fmt: skip
+    add_figures(parser)
     add_running(parser)
     add_json(parser)
 
@@ -39,8 +48,10 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.config.experiment import from_command, load
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.report import print_fs_mark
+    from wbsim.experiments.results.figures import FIGURES
     from wbsim.experiments.sweeps.run import run_experiment
 
+    check_figures(arguments.figure, list(FIGURES))
     if (arguments.config is None) == (arguments.fs_mark is None):
         raise bad("run", "give either CONFIG.toml or --fs-mark LINE")
     if arguments.config is not None:

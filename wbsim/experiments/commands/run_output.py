@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from wbsim.experiments.commands.options import print_json
 
 if TYPE_CHECKING:
     from wbsim.experiments.config.case import Experiment
+    from wbsim.experiments.results.outcome import Outcome
     from wbsim.experiments.running.execute import Ran
     from wbsim.experiments.running.jobs import Failure, Job
-    from wbsim.experiments.running.outcome import Outcome
 
 _OURS = "this is a fault of wbsim; please report it with the command and the configuration"
 
@@ -26,7 +27,7 @@ def print_result(ran: Ran, title: str | None, experiment: Experiment, arguments:
         document = {"title": experiment.title, "axes": list(experiment.axes)}
         print_json({**document, "outcomes": [asdict(outcome) for outcome in ran.outcomes]})
     elif ran.outcomes:
-        print("\n\n".join(_texts(ran.outcomes, title, experiment, arguments.locks)))
+        print("\n\n".join(_texts(ran.outcomes, title, experiment, arguments)))
     for job, failure in ran.failures:
         for line in _why(job, failure):
             print(f"wbsim: {line}", file=sys.stderr)
@@ -55,7 +56,7 @@ def _status(kinds: set[str]) -> int:
 
 
 def _texts(
-    outcomes: list[Outcome], title: str | None, experiment: Experiment, locks: str | None
+    outcomes: list[Outcome], title: str | None, experiment: Experiment, arguments: Namespace
 ) -> list[str]:
     from wbsim.experiments.formats.latencies import latency_table
     from wbsim.experiments.formats.locks import TABLES
@@ -70,10 +71,11 @@ def _texts(
     from wbsim.experiments.published.fitted_constants import fitted_elsewhere
     from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 
-    axes = experiment.axes
-    first = outcome_table(outcomes, axes)
+    axes, locks, figures = experiment.axes, arguments.locks, arguments.figure
+    first = outcome_table(outcomes, axes, figures)
     texts = [first if title is None else f"{title}\n{first}"]
-    more = (unfinished, on_disk_table, difference_table, steady_table)
+    differences = partial(difference_table, more=figures)
+    more = (unfinished, on_disk_table, differences, steady_table)
     texts += [text for make in more if (text := make(outcomes, axes)) is not None]
     shown = [outcome for outcome in outcomes if outcome.replication == 0]
     for outcome in shown:

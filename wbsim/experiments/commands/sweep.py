@@ -5,7 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import EachOnce, add_json, add_running, how_of, positive
+from wbsim.experiments.commands.options import (
+    EachOnce,
+    add_figures,
+    add_json,
+    add_running,
+    check_figures,
+    how_of,
+    positive,
+)
 
 HELP = "simulate an experiment at many values of its keys"
 
@@ -41,6 +49,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--until-ci", metavar="FIGURE=2%",
         help="add runs of a case until half of the figure's 95 %% interval is at most this share of the mean",
     )  # fmt: skip
+    add_figures(parser)
     add_running(parser)
     add_json(parser)
     parser.set_defaults(locks=None)
@@ -51,8 +60,10 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.sweeps import Asked
+    from wbsim.experiments.results.figures import FIGURES
     from wbsim.experiments.sweeps.run import precision_of, run_experiment
 
+    check_figures(arguments.figure, list(FIGURES))
     precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None
     experiment = load(arguments.config, asked=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))
     ran = run_experiment(experiment, how_of(arguments), arguments.replications, precision)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from wbsim.experiments.commands.options import add_figures, check_figures
+
 HELP = "print a run over time, in the formats of vmstat and iostat -x"
 
 
@@ -16,12 +18,14 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--every", metavar="TIME", help="the simulated time of a line; default: 1 s, or less in a shorter run"
     )
+    add_figures(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Print the first replication of every variant and point; return the exit status."""
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.timeline import timeline
+    from wbsim.experiments.results.figures import READ
     from wbsim.experiments.running.results import read_results
     from wbsim.sim.units import S, parse
 
@@ -29,10 +33,11 @@ def execute(arguments: Namespace) -> int:
         every_s = parse(arguments.every, "time") / S if arguments.every is not None else None
     except ValueError as error:
         raise bad("--every", str(error)) from None
+    check_figures(arguments.figure, list(READ))
     results = read_results(arguments.directory)
     texts = [
         f"{' '.join([results.title, outcome.variant, *map(str, outcome.point.values())])}\n"
-        f"{timeline(outcome, every_s)}\n"
+        f"{timeline(outcome, every_s, arguments.figure)}\n"
         for outcome in results.outcomes
         if outcome.replication == 0
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from wbsim.experiments.formats.table import duration_text, table
-from wbsim.experiments.running.outcome import PERCENTILES, CallResult, Outcome, SlowestCalls
+from wbsim.experiments.results.outcome import PERCENTILES, CallResult, Outcome, SlowestCalls
 
 CallsOf = Mapping[str, Mapping[str, CallResult]]
 """The calls of each program, by kind."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from wbsim.experiments.config.keys import Section, sections
 from wbsim.experiments.config.values import MOST_OF, amount
-from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.experiments.results.figures import COLUMNS, FIGURES
 from wbsim.sim.units import EXAMPLES, SCALES
 
 FIGURES_TITLE: Final = "## Figures"

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.formats.table import figure_text, interval_texts, table
-from wbsim.experiments.running.outcome import DiskResult, Outcome
-from wbsim.experiments.statistics.figures import (
+from wbsim.experiments.results.figures import (
     FIGURES,
     allocated_files,
     known,
@@ -18,9 +17,10 @@ from wbsim.experiments.statistics.figures import (
     share,
     wholes_of,
 )
-from wbsim.experiments.statistics.intervals import interval_of, paired, steady_of
+from wbsim.experiments.results.intervals import interval_of, paired, steady_of
+from wbsim.experiments.results.outcome import DiskResult, Outcome
 from wbsim.sim.stats import Interval
-from wbsim.sim.units import MIB, SECTOR_BYTES
+from wbsim.sim.units import SECTOR_BYTES
 
 
 class Column(NamedTuple):
@@ -74,23 +74,27 @@ _OF_LAYOUT: Final = (
 )
 
 
-def columns_for(outcomes: Sequence[Outcome]) -> list[Column]:
-    """Return the columns of the first table: the figures of the workload, time(1), iostat and xfs_bmap."""
+def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[Column]:
+    """Return the columns of the first table: the figures of the workload, time(1), iostat and xfs_bmap.
+
+    *more* are the names of further figures.
+    """
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
     reads = any(disk.reads for o in outcomes for disk in o.disks.values())
     return [
         *_COLUMNS,
         *(_OF_READS if reads else ()),
         *(kinds if all(len(o.programs) == 1 for o in outcomes) else ()),
+        *(Column(FIGURES[name].heading, name) for name in more),
     ]
 
 
-def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str:
-    """Return a table with a line for each case.
+def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()) -> str:
+    """Return a table with a line for each case; *more* are the names of further figures.
 
     For several replications, the line has means with half of their 95 % intervals.
     """
-    return _table("variant", columns_for(outcomes), by_case(outcomes), axes)
+    return _table("variant", columns_for(outcomes, more), by_case(outcomes), axes)
 
 
 def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
@@ -124,7 +128,7 @@ def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
             label = " ".join([outcome.variant, *(str(outcome.point[axis]) for axis in axes)])
             of = f"{label}: " if len(cases) > 1 else ""
             lines.append(f"{of}{files - allocated} of {files} files are not on disk yet")
-    dirty = [outcome.dirty_bytes / MIB for outcome in without_sync]
+    dirty = [outcome.readings["dirty_at_end"] for outcome in without_sync]
     if any(dirty):
         least, most = figure_text(min(dirty)), figure_text(max(dirty))
         lines.append(
@@ -142,15 +146,17 @@ def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
     return list(cases.values())
 
 
-def difference_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
+def difference_table(
+    outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()
+) -> str | None:
     """Return a table of the mean difference of each variant from the first variant, with 95 % intervals.
 
-    Both variants of a pair have equal random numbers.  The table is None if no variant has two replications
-    in common with the first variant.
+    *more* are the names of further figures.  Both variants of a pair have equal random numbers.  The table is
+    None if no variant has two replications in common with the first variant.
     """
     cases = by_case(outcomes)
     first = {str(of[0].point): of for of in cases if of[0].variant == outcomes[0].variant}
-    columns, rows = columns_for(outcomes), []
+    columns, rows = columns_for(outcomes, more), []
     for of in cases:
         base = first.get(str(of[0].point))
         if base is None or of is base or len(_seeds(base) & _seeds(of)) < 2:

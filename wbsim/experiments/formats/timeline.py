@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import fmean, pstdev
 from typing import Final
 
@@ -11,11 +11,17 @@ from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, table
-from wbsim.experiments.running.outcome import Outcome, disks_with_requests
-from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.experiments.results.figures import FIGURES, Figure
+from wbsim.experiments.results.outcome import Outcome, disks_with_requests
+from wbsim.sim.units import MS, SECTOR_BYTES, S
 
 MOST_LINES: Final = 10_000
 _STEPS_S: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+_OF_ALL: Final = {
+    "dirty": "dirty MiB", "writeback": "writeback", "background": "background", "limit": "limit",
+    "flushers": "flushers", "held_writers": "held",
+}  # fmt: skip
+"""The headings of the figures that every timeline has."""
 _OF_DISK: Final = ("w/s", "wMB/s", "w_await ms", "queued", "%util")
 
 
@@ -70,14 +76,27 @@ def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.fl
     return np.array(outcome.levels[level])[places]
 
 
-def timeline(outcome: Outcome, every_s: float | None) -> str:
-    """Return a line for each interval, and below them the variation of each disk's write rate."""
+def _level(outcome: Outcome, name: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the figure *name* at the end of each interval; for a figure that counts, its rate."""
+    return rates(outcome, name, ends) if FIGURES[name].counts else at(outcome, name, ends)
+
+
+def _heading(figure: Figure) -> str:
+    return f"{figure.heading}/s" if figure.counts else figure.heading
+
+
+def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> str:
+    """Return a line for each interval, and below them the variation of each disk's write rate.
+
+    *more*: names of figures that are read from the machine, for further columns.
+    """
     ends = intervals_of(outcome, every_s)
-    pages = PAGE_BYTES / MIB
-    names = ("dirty_pages", "writeback_pages", "background_pages", "limit_pages")
-    columns = [ends[1:], *(at(outcome, name, ends) * pages for name in names)]
-    columns += [at(outcome, name, ends) for name in ("flushers", "held")]
-    header = ["s", "dirty MiB", "writeback", "background", "limit", "flushers", "held"]
+    columns = [
+        ends[1:],
+        *(at(outcome, name, ends) for name in _OF_ALL),
+        *(_level(outcome, name, ends) for name in more),
+    ]
+    header = ["s", *_OF_ALL.values(), *(_heading(FIGURES[name]) for name in more)]
     disks = disks_with_requests(outcome.levels, outcome.disks)
     for disk in disks:
         written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from wbsim.experiments.config.values import amount
-from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.results.figures import FIGURES
 
 if TYPE_CHECKING:
     from pathlib import Path

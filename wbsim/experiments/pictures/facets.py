@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.config.problems import bad, listed
 from wbsim.experiments.pictures.axes import COLOURS, are_numbers, short
-from wbsim.experiments.statistics.dataset import number_of, unit_of
-from wbsim.experiments.statistics.figures import COLUMNS
+from wbsim.experiments.results.dataset import number_of, unit_of
+from wbsim.experiments.results.figures import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd

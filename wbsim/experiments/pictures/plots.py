@@ -38,11 +38,11 @@ from wbsim.experiments.pictures.facets import (
 )
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.time import over_time
+from wbsim.experiments.results.dataset import tidy, unit_of, with_setting
+from wbsim.experiments.results.figures import COLUMNS, FIGURES
+from wbsim.experiments.results.intervals import knee_of
 from wbsim.experiments.running.results import Results, read_results, setting_of
 from wbsim.experiments.running.store import replace_whole
-from wbsim.experiments.statistics.dataset import tidy, unit_of, with_setting
-from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.experiments.statistics.intervals import knee_of
 from wbsim.sim.stats import confidence_95
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.experiments.pictures.axes import COLOURS, LINES, legend_below, panels
-from wbsim.experiments.running.outcome import Outcome, disks_with_requests
-from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, S
+from wbsim.experiments.results.outcome import Outcome, disks_with_requests
+from wbsim.sim.units import MS, SECTOR_BYTES, S
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,12 +50,10 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             named = label if len(disks) == 1 else f"{label}: {disk}"
             _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": named})
         panel[_FLUSHERS].plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
-        panel[_HELD].plot(*means_of(seconds, levels["held"], step_s), **style)
-        pages = levels["dirty_pages"] + levels["writeback_pages"]
-        panel[_DIRTY].plot(seconds, pages * (PAGE_BYTES / MIB), **style)
-        for threshold in ("background_pages", "limit_pages"):
-            levels_mib = levels[threshold] * (PAGE_BYTES / MIB)
-            panel[_DIRTY].plot(seconds, levels_mib, color=colour, linewidth=0.7, linestyle=":")
+        panel[_HELD].plot(*means_of(seconds, levels["held_writers"], step_s), **style)
+        panel[_DIRTY].plot(seconds, levels["dirty"] + levels["writeback"], **style)
+        for threshold in ("background", "limit"):
+            panel[_DIRTY].plot(seconds, levels[threshold], color=colour, linewidth=0.7, linestyle=":")
     for name, axes in panel.items():
         axes.set_ylabel(name, fontsize=9)
         values = [float(y) for line in axes.lines for y in np.asarray(line.get_ydata(), float)]

@@ -12,8 +12,8 @@ from typing import Any, Final
 from wbsim.experiments.config.experiment import config_path
 from wbsim.experiments.published.fit import Calibration, Constant, Errors, each_by_its_own
 from wbsim.experiments.published.reproduce import CONFIGS
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.scenario import PathCosts
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Final
 
-from wbsim.experiments.running.outcome import Outcome, ProgramResult
-from wbsim.experiments.statistics.figures import FIGURES, Figure, extent_bytes, share
+from wbsim.experiments.results.figures import FIGURES, Figure, extent_bytes, share
+from wbsim.experiments.results.outcome import Outcome, ProgramResult
 from wbsim.sim.units import MIB, SECTOR_BYTES
 
 
@@ -48,19 +48,24 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("wall_time", "s"): FIGURES["wall_time"],
     ("system_cpu_time", "s"): FIGURES["system_cpu_time"],
     **{
-        (f"{operation}_wall_time", "s"): FIGURES["wall_time"]._replace(iteration=None)
+        (f"{operation}_wall_time", "s"): replace(FIGURES["wall_time"], between=None)
         for operation in ("create", "bulkstat", "lookup", "unlink")
     },
     ("fs_mark_wall_time", "s"): Figure(
-        "s", "fs_mark's own", _of_program("load", lambda of: of.wall_time), grows=True
+        "fs_mark_wall_time", "s", "fs_mark's own", _of_program("load", lambda of: of.wall_time), grows=True
     ),
     ("sync_wall_time", "s"): Figure(
-        "s", "sync's own", _of_program("sync", lambda of: of.wall_time), grows=True
+        "sync_wall_time", "s", "sync's own", _of_program("sync", lambda of: of.wall_time), grows=True
     ),
     ("sync_system_cpu_time", "s"): Figure(
-        "s", "sync's own", _of_program("sync", lambda of: of.system_cpu_time), grows=True
+        "sync_system_cpu_time",
+        "s",
+        "sync's own",
+        _of_program("sync", lambda of: of.system_cpu_time),
+        grows=True,
     ),
     ("inode_hash_remove_share_of_spin_contention", "percent"): Figure(
+        "inode_hash_remove_share_of_spin_contention",
         "%",
         "of all waiting for locks",
         lambda o: (
@@ -74,18 +79,22 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("disk_utilisation", "percent"): FIGURES["utilisation"],
     ("system_cpu", ""): FIGURES["system_cpu"],
     ("throughput", "MiB/s"): Figure(
-        "MiB/s", "what files hold, a second of wall time", lambda o: share(o.file_bytes / MIB, o.wall_time)
+        "throughput",
+        "MiB/s",
+        "what files hold, a second of wall time",
+        lambda o: share(o.file_bytes / MIB, o.wall_time),
     ),
     ("extents_total", "1"): FIGURES["extent_count"],
     ("extents_per_file", "1"): FIGURES["extents_per_file"],
     ("mean_extent", "512B sectors"): Figure(
+        "mean_extent",
         "512B sectors",
         "mean size of an extent",
         lambda o: share(extent_bytes(o) / SECTOR_BYTES, sum(o.extents)),
     ),
     # Next to the 55 MB, report N10 gives 78 MB for 157 538 sectors, so its megabyte is about 2^20 bytes.
     ("mean_extent", "MB"): Figure(
-        "MB", "mean size of an extent", lambda o: share(extent_bytes(o) / MIB, sum(o.extents))
+        "mean_extent", "MB", "mean size of an extent", lambda o: share(extent_bytes(o) / MIB, sum(o.extents))
     ),
 }
 """The figure of a run for each published metric and its unit."""

@@ -12,9 +12,9 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.published.figures import METRICS, published_rows
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
 
 CLOSE_ENOUGH: Final = 0.01
 """The fit ends when every change is smaller than this share; the bound of a calibrated row is 0.05."""

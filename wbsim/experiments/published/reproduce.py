@@ -13,10 +13,10 @@ from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.published.figures import METRICS, Published, published_rows
+from wbsim.experiments.results.intervals import Steady, interval_of, steady_of
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, run_jobs
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.intervals import Steady, interval_of, steady_of
 from wbsim.sim.param import Origin, Spec
 
 CONFIGS: Final = {

@@ -16,13 +16,13 @@ from wbsim.experiments.pictures.plots import against
 from wbsim.experiments.pictures.thread_times import thread_times_picture
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.python.arguments import known
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.dataset import IDENTITY, tidy
+from wbsim.experiments.results.figures import COLUMNS, FIGURES, READ
+from wbsim.experiments.results.intervals import interval_of, steady_of
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.results import Results
-from wbsim.experiments.statistics.dataset import IDENTITY, tidy
-from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.experiments.statistics.intervals import interval_of, steady_of
 from wbsim.experiments.why.explain import explanation, result_of
-from wbsim.sim.units import MIB, MS, PAGE_BYTES, SECTOR_BYTES, US, S
+from wbsim.sim.units import MIB, MS, SECTOR_BYTES, US, S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,6 +148,7 @@ class Findings:
             * ``flushers``: the number of flushers.
             * ``held_writers``: the number of threads of programs that the throttle holds.
             * ``NAME_queued``: the requests of the disk NAME that wait or are in the driver.
+            * The columns of all other figures that are read from the machine (docs/reference.md, Figures).
 
             Counters of the disk NAME from the start of the run to this time:
 
@@ -177,11 +178,7 @@ class Findings:
             levels = pd.DataFrame(of.levels)
             columns: dict[str, object] = {
                 **self._keys(of), "time_s": levels["time_ns"] / S,
-                "dirty_mib": levels["dirty_pages"] * (PAGE_BYTES / MIB),
-                "writeback_mib": levels["writeback_pages"] * (PAGE_BYTES / MIB),
-                "background_mib": levels["background_pages"] * (PAGE_BYTES / MIB),
-                "limit_mib": levels["limit_pages"] * (PAGE_BYTES / MIB),
-                "flushers": levels["flushers"], "held_writers": levels["held"],
+                **{COLUMNS[name]: levels[name] for name in READ},
             }  # fmt: skip
             for disk in of.disks:
                 columns[f"{disk}_requests"] = levels[f"{disk} ios"]
@@ -215,6 +212,7 @@ class Findings:
             * ``ios``, ``merges``, ``sectors`` and ``write_wait_ns``: the write requests, the merged bios, the
               written sectors of 512 bytes and the sum of the waits (ns) of all disks from the run's start.
             * ``reads`` and ``read_wait_ns``: the read requests and the sum of their waits (ns).
+            * The columns of all figures that are read from the machine, at this time.
 
         Example:
             >>> import wbsim
@@ -225,7 +223,15 @@ class Findings:
         import pandas as pd
 
         return pd.DataFrame(
-            [{**self._keys(of), **asdict(sample)} for of in self.outcomes for sample in of.samples]
+            [
+                {
+                    **self._keys(of),
+                    **{name: value for name, value in asdict(sample).items() if name != "readings"},
+                    **{COLUMNS[name]: value for name, value in sample.readings.items()},
+                }
+                for of in self.outcomes
+                for sample in of.samples
+            ]
         )
 
     def lives(self) -> pd.DataFrame:

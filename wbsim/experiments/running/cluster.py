@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from wbsim.experiments.config.problems import bad
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, OnJobProgress, attempt
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.version import model_version
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wbsim.experiments.config.problems import BadInput, Problem
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.jobs import Executor, Failure, Job, OnJobProgress
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Meter, Reporting
 from wbsim.experiments.running.store import Names, Store, refuse_other_experiment
 from wbsim.experiments.running.workers import Workers

@@ -9,9 +9,10 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
-from wbsim.experiments.running.simulate import OnProgress, run_case
+from wbsim.experiments.running.reading import OnProgress
+from wbsim.experiments.running.simulate import run_case
 from wbsim.sim.invariants import LawBroken
 
 MOST_RUNS: Final = 100_000

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.plan import RUNS, known_names, read_plan
 from wbsim.experiments.running.store import read_configuration, read_run
 

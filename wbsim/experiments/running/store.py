@@ -4,10 +4,10 @@ DIR/plan.json                     the last command: title, axes, and each run's 
 DIR/runs/NAME/config.json         the resolved configuration, seed and replication, and the model's version
 DIR/runs/NAME/summary.json        the figures of the run: the same bytes on every machine
 DIR/runs/NAME/iterations.parquet  the counters at the end of each iteration
-DIR/runs/NAME/levels.parquet      the levels over time (`experiments.running.outcome`)
+DIR/runs/NAME/levels.parquet      the levels over time (`experiments.results.outcome`)
 DIR/runs/NAME/run.json            versions, command, processor time and memory
 DIR/failed/NAME/                  the same files for a failed run, with traceback.txt
-DIR/dataset.parquet               a row for each run of the plan (`experiments.statistics.dataset`)
+DIR/dataset.parquet               a row for each run of the plan (`experiments.results.dataset`)
 
 NAME is a digest of config.json.  A changed configuration or model gets other names, so an old result is never
 taken for a new one.  A run is written to a directory aside, which is renamed when it is complete.  This
@@ -36,9 +36,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from wbsim.experiments.config.problems import BadInput, bad
 from wbsim.experiments.config.resolved_scenario import canonical, resolved
+from wbsim.experiments.results.figures import READ
+from wbsim.experiments.results.outcome import Outcome, Sample
 from wbsim.experiments.running.jobs import Failure, Job
-from wbsim.experiments.running.outcome import Outcome, Sample, level_names
 from wbsim.experiments.running.plan import FAILED, PLAN, RUNS, read_plan
+from wbsim.experiments.running.reading import level_names
 from wbsim.experiments.running.version import model_version
 from wbsim.models.scenario import Scenario
 from wbsim.sim import COMPILED
@@ -277,6 +279,11 @@ def read_run(directory: Path) -> Outcome:
     with _undamaged(directory, "summary.json"):
         kept |= {"variant": "", "point": {}, "seed": 0, "replication": 0}
         outcome = _adapter().validate_python(kept)
+        if lacking := set(READ) - set(outcome.readings):
+            raise ValueError(f"lacks {sorted(lacking)[0]}")
+    with _undamaged(directory, "iterations.parquet"):
+        if lacking := {name for sample in outcome.samples for name in READ if name not in sample.readings}:
+            raise ValueError(f"lacks {sorted(lacking)[0]}")
     with _undamaged(directory, "levels.parquet"):
         if lacking := set(level_names(outcome.disks)) - set(outcome.levels):
             raise ValueError(f"lacks {sorted(lacking)[0]}")
@@ -289,7 +296,9 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> Non
     Raises:
         BadInput: the run's version differs from ours, and figures are missing.
     """
-    lacking = next((name for name in _KEPT if name not in summary), None)
+    readings = summary.get("readings")
+    present = {*summary, *(readings if isinstance(readings, dict) else ())}
+    lacking = next((name for name in (*_KEPT, *READ) if name not in present), None)
     made_by = model_version()
     with suppress(OSError, ValueError, LookupError, TypeError):
         made_by = _document(text_of(directory / "run.json"))["model"]

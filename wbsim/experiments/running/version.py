@@ -13,7 +13,7 @@ from typing import Final
 from wbsim.sim.build import digest
 
 _EXPERIMENTS: Final = Path(__file__).resolve().parents[1]
-_MEASURES: Final = ("running/simulate.py", "running/outcome.py")
+_MEASURES: Final = ("running/simulate.py", "running/reading.py", "results/figures.py")
 
 
 @cache

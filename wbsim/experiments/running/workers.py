@@ -23,8 +23,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.jobs import ATTEMPTS, Ended, Failure, Job, OnJobProgress, attempt
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.progress import Progress
 from wbsim.sim.interrupts import hear_signals, signals_held
 

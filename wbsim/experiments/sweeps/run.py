@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.problems import bad, unknown_key
+from wbsim.experiments.results.dataset import IDENTITY, tidy
+from wbsim.experiments.results.figures import COLUMNS, FIGURES
+from wbsim.experiments.results.intervals import interval_of
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Ran, Runs
 from wbsim.experiments.running.jobs import MOST_RUNS, Job
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.running.store import replace_whole
-from wbsim.experiments.statistics.dataset import IDENTITY, tidy
-from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
-from wbsim.experiments.statistics.intervals import interval_of
 
 FEWEST: Final = 5
 """The first number of replications; with fewer, the interval is too often narrow by chance."""

@@ -26,9 +26,9 @@ from typing import Final, Literal
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load, smaller
 from wbsim.experiments.config.problems import bad
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.running.outcome import Outcome
 from wbsim.experiments.why.bottlenecks import SEEN, busy_ns
 from wbsim.experiments.why.explain import Run, rates_of, run_of, sweep_table
 from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
@@ -189,7 +189,7 @@ def _refuse_without_work(place: str, outcomes: Sequence[Outcome]) -> None:
     for outcome in outcomes:
         if nothing_written_back(outcome):
             raise bad(place, why_nothing(outcome))
-        if not (outcome.file_bytes or outcome.flushed_files):
+        if not (outcome.file_bytes or outcome.readings["flushed_files"]):
             raise bad(place, "the programs write no files, so no context has work; give one that writes")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from wbsim.experiments.running.outcome import PAUSES_OF, START_OF, Lives
+from wbsim.experiments.results.outcome import PAUSES_OF, START_OF, Lives
 
 AWAY: Final = ("user a pause", "waiting a pause", "waiting children", "waiting idle", "waiting absent")
 """Causes that count neither as work nor as waiting for a resource."""
@@ -60,7 +60,7 @@ def most_used(uses: Mapping[str, float]) -> list[Resource]:
     resources within `ALIKE` of the highest, it is the one that most threads share.  Of each kind only the
     busiest resource is returned.
 
-    *uses* lists the resources that most threads share first (`experiments.running.outcome.uses_of`).
+    *uses* lists the resources that most threads share first (`experiments.results.outcome.uses_of`).
     """
     uses = _busiest(uses)
     by_share = sorted((Resource(*item) for item in uses.items()), key=lambda of: -of.share)

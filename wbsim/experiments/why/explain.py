@@ -19,9 +19,9 @@ from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Point
 from wbsim.experiments.formats.latencies import CallsOf, calls_of, slowest_table
 from wbsim.experiments.formats.table import table
-from wbsim.experiments.running.outcome import Outcome
+from wbsim.experiments.results.figures import FIGURES, share
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.results import Results
-from wbsim.experiments.statistics.figures import share
 from wbsim.experiments.why.bottlenecks import (
     AWAY,
     NOTHING,
@@ -108,10 +108,11 @@ def result_of(results: Results) -> Result:
 def run_of(of: Outcome) -> Run:
     """Return the run of the outcome *of*."""
     length_ns = max(sum(life.values()) for life in of.lives.values())
+    flushed_files, flushed_bytes = (FIGURES[name].whole(of) for name in ("flushed_files", "flushed"))
     return Run(
         of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
-        of.flushed_files, of.flushed_bytes, of.on_disk_time, not nothing_written_back(of, until_end=True),
-        calls_of(of),
+        round(flushed_files), round(flushed_bytes * MIB), of.on_disk_time,
+        not nothing_written_back(of, until_end=True), calls_of(of),
     )  # fmt: skip
 
 

@@ -31,10 +31,10 @@ from wbsim.experiments.config.filesystems import made_again
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.values import bounds
 from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import MOST_RUNS, Job
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.figures import FIGURES
 from wbsim.experiments.why.refusals import Refusal, Refused, Values, refusals_of
 from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.scenario import Scenario
@@ -75,6 +75,7 @@ class Guess(NamedTuple):
             found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
         else:
             found = self.low + share * (self.high - self.low)
+        found = min(max(found, self.low), self.high)  # the rounding of floats may leave the range
         if not isinstance(self.value, int):
             return found
         if self.step:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.sim.units import PAGE_BYTES
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.outcome import Outcome
+from wbsim.sim.units import MIB
 
 _LIMIT: Final = "the background limit (kernel.dirty.dirty_background_ratio or dirty_background_bytes)"
 
@@ -20,7 +21,7 @@ def nothing_written_back(outcome: Outcome, *, until_end: bool = False) -> bool:
     write back, so the answer for them is False.
     """
     synced = until_end and outcome.on_disk_time is not None
-    return outcome.file_bytes > 0 and not outcome.written_back_bytes and not synced
+    return outcome.file_bytes > 0 and not FIGURES["written_back"].whole(outcome) and not synced
 
 
 def why_nothing(outcome: Outcome) -> str:
@@ -28,8 +29,8 @@ def why_nothing(outcome: Outcome) -> str:
 
     The first sample of the levels has the background limit; a run that ended before it has none.
     """
-    wrote, limits = outcome.file_bytes, outcome.levels["background_pages"]
-    limit = limits[-1] * PAGE_BYTES if limits else None
+    wrote, limits = outcome.file_bytes, outcome.levels["background"]
+    limit = limits[-1] * MIB if limits else None
     text = f"nothing was written back before the programs ended: they wrote {_mb(wrote)}"
     if limit is None:
         return f"{text} within 10 ms; write more data, or lower {_LIMIT}"

@@ -20,8 +20,8 @@ from math import inf, isfinite, isnan, log2
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.figures import Figure
+from wbsim.experiments.results.figures import Figure
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.sim.stats import Interval, batch_means, confidence_95
 from wbsim.sim.units import S
 

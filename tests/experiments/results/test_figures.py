@@ -7,10 +7,10 @@ from math import isnan, nan
 
 import pytest
 
-from tests.experiments.outcomes import RUN, SYNCED, with_calls, written
+from tests.experiments.outcomes import RUN, SYNCED, with_calls, with_readings, written
 from wbsim.experiments.published.figures import METRICS
-from wbsim.experiments.running.outcome import DiskResult
-from wbsim.experiments.statistics.figures import FIGURES
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.outcome import DiskResult
 
 BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 000 merges, 12 000 files
     "wall_time": (4.0, "s"), "system_cpu_time": (2.25, "s"), "user_cpu_time": (0.5, "s"),
@@ -24,6 +24,9 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
     "on_disk_size": (nan, "MB"), "on_disk_iops": (nan, "1/s"), "on_disk_bandwidth": (nan, "MB/s"),
     "on_disk_request_size": (nan, "KiB"), "on_disk_merged": (nan, "%"), "dirty_at_end": (0.0, "MiB"),
     "w_await": (2.5, "ms"), "r_await": (nan, "ms"), "on_disk_w_await": (nan, "ms"),
+    "dirty": (0.0, "MiB"), "writeback": (0.0, "MiB"), "background": (0.0, "MiB"), "limit": (0.0, "MiB"),
+    "flushers": (0.0, "1"), "held_writers": (0.0, "1"), "written_back": (36.0, "MiB"),
+    "flushed": (36.0, "MiB"), "flushed_files": (9_000.0, "1"),
 }  # fmt: skip
 LATENCIES = [
     f"{call}_latency{of}"
@@ -52,12 +55,12 @@ def test_figure_has_the_value_worked_out_by_hand(name: str) -> None:
 )  # fmt: skip
 def test_on_disk_figures_count_requests_of_the_sync(name: str, value: float) -> None:
     """Figures until on_disk_time include the sync(2).  All other figures end with the programs."""
-    run = replace(SYNCED, dirty_bytes=3 << 20)
+    run = with_readings(SYNCED, dirty_at_end=3.0)
     assert FIGURES[name].whole(run) == pytest.approx(value, rel=1e-9)
 
 
 IDLE = replace(
-    RUN, wall_time=0.0, write_iops=None, write_bandwidth=None, create_rate=None, merges=0, files=0,
+    RUN, wall_time=0.0, write_iops=None, write_bandwidth=None, create_rate=None, files=0,
     file_bytes=0, disks={"vda": written(0, 0, 0, 0.0)}, disks_at_end={"vda": written(0, 0, 0, 0.0)},
     on_disk_time=0.0,
 )  # fmt: skip

@@ -1,15 +1,16 @@
-"""The figures of a run: each with its unit, and the function that computes it from an outcome.
+"""The figures of a run: each with its unit, and how it is computed from an outcome or read from the machine.
 
 A figure whose denominator is 0, such as the mean of no requests, is unknown: nan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from math import nan
-from typing import Final, NamedTuple
+from typing import Final
 
-from wbsim.experiments.running.outcome import (
+from wbsim.experiments.results.outcome import (
     PERCENTILES,
     CallResult,
     DiskResult,
@@ -17,25 +18,66 @@ from wbsim.experiments.running.outcome import (
     Sample,
     percentiles_of,
 )
+from wbsim.models.machine import Machine
 from wbsim.models.syscalls.latency import merged
-from wbsim.sim.units import KIB, MIB, MS, SECTOR_BYTES, US, S
+from wbsim.models.time_accounting import CONGESTION, THROTTLED
+from wbsim.sim.units import KIB, MIB, MS, PAGE_BYTES, SECTOR_BYTES, US, S
 
 
-class Figure(NamedTuple):
-    """A number of a run, in *unit*; ``meaning`` says in a few words what it is.
+@dataclass(frozen=True)
+class Figure:
+    """A number of a run, in ``unit``; ``meaning`` says in a few words what it is.
 
-    ``whole`` returns the figure of the complete run, and ``iteration`` the figure between the ends of two
-    iterations.  Both return nan if the figure is unknown.  ``grows``: the figure grows with the size of the
-    experiment, so it must not be compared with that of a smaller experiment.  ``until_end``: the figure
-    covers the sync(2) that may follow the programs.
+    A figure is either computed or read from the machine.
+
+    * ``total`` computes it from the outcome of a run, and ``between`` from the ends of two iterations.
+    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time.  ``counts``: it
+      only grows from 0, so that its difference is what happened in a time.
+
+    ``grows``: the figure grows with the size of the experiment, so it must not be compared with that of a
+    smaller experiment.  ``until_end``: the figure covers the sync(2) that may follow the programs.
     """
 
+    name: str
     unit: str
     meaning: str
-    whole: Callable[[Outcome], float]
-    iteration: Callable[[Sample, Sample], float] | None = None
+    total: Callable[[Outcome], float] | None = None
+    between: Callable[[Sample, Sample], float] | None = None
+    reads: Callable[[Machine], float] | None = None
+    counts: bool = False
     grows: bool = False
     until_end: bool = False
+
+    def whole(self, outcome: Outcome) -> float:
+        """Return the figure of the complete run; nan if it is unknown."""
+        if self.total is not None:
+            return self.total(outcome)
+        of = outcome.readings if self.until_end else outcome.samples[-1].readings
+        return of[self.name]
+
+    @property
+    def iteration(self) -> Callable[[Sample, Sample], float] | None:
+        """Return the function that computes the figure between the ends of two iterations, if there is one.
+
+        It returns nan if the figure is unknown.
+        """
+        if self.reads is None:
+            return self.between
+        name, counts = self.name, self.counts
+        return lambda a, b: b.readings[name] - (a.readings[name] if counts else 0)
+
+    @property
+    def heading(self) -> str:
+        """Return the heading of the figure in a table: its name and its unit."""
+        return self.name if self.unit == "1" else f"{self.name} {self.unit}"
+
+    @property
+    def column(self) -> str:
+        """Return the column of the figure in the tidy dataset: its name with its unit."""
+        return self.name + _SUFFIXES.get(self.unit, f"_{self.unit.lower()}")
+
+
+_SUFFIXES: Final = {"1": "", "1/s": "_per_s", "MB/s": "_mb_per_s", "%": "_percent"}
 
 
 def _per_s(amount: float, before: Sample, after: Sample) -> float:
@@ -121,6 +163,10 @@ def _waiting(outcome: Outcome) -> float:
     return share(waits_s, simulated) * share(outcome.files, outcome.wall_time)
 
 
+def _mib(pages: int) -> float:
+    return pages * PAGE_BYTES / MIB
+
+
 def _calls(outcome: Outcome, call: str) -> list[CallResult]:
     """Return the calls of one kind of each program that made any."""
     return [program.calls[call] for program in outcome.programs.values() if call in program.calls]
@@ -144,233 +190,332 @@ def _percentile_us(outcome: Outcome, call: str, percent: str) -> float:
     return percentiles_of(bins, *ends)[percent] / US
 
 
-def _latency_figures(call: str) -> dict[str, Figure]:
-    """Return the mean, the percentiles and the maximum of the latencies of *call*, over all programs."""
-    figures = {
-        f"{call}_latency": Figure(
-            "us", f"mean latency of {call}(2)", lambda o: _mean_latency_us(o, call), until_end=True
-        )
-    }
+def _latency_figures(call: str) -> Iterator[Figure]:
+    """Yield the mean, the percentiles and the maximum of the latencies of *call*, over all programs."""
+    yield Figure(
+        f"{call}_latency",
+        "us",
+        f"mean latency of {call}(2)",
+        lambda o: _mean_latency_us(o, call),
+        until_end=True,
+    )
     for percent in PERCENTILES:
-        figures[f"{call}_latency_p{percent.replace('.', '_')}"] = Figure(
+        yield Figure(
+            f"{call}_latency_p{percent.replace('.', '_')}",
             "us",
             f"latency of {call}(2) that {percent} % of the calls do not exceed",
             lambda o, percent=percent: _percentile_us(o, call, percent),  # type: ignore[misc]
             until_end=True,
         )
-    figures[f"{call}_latency_max"] = Figure(
-        "us", f"longest latency of {call}(2)", lambda o: _longest_us(o, call), grows=True, until_end=True
+    yield Figure(
+        f"{call}_latency_max",
+        "us",
+        f"longest latency of {call}(2)",
+        lambda o: _longest_us(o, call),
+        grows=True,
+        until_end=True,
     )
-    return figures
 
 
-FIGURES: Final[dict[str, Figure]] = {
-    "wall_time": Figure(
+def _held(machine: Machine) -> int:
+    """Return the number of threads of programs that the throttle holds back."""
+    tasks = [thread.task for thread in machine.threads]
+    return sum(task.waits_for in (THROTTLED, CONGESTION) for task in tasks if task.seated)
+
+
+def _flushed_mib(machine: Machine) -> float:
+    return _mib(sum(wb.flushed_pages for wb in machine.cache.wbs))
+
+
+def _flushed_files(machine: Machine) -> int:
+    return sum(wb.flushed_inodes for wb in machine.cache.wbs)
+
+
+_FIGURES: Final = (
+    Figure(
+        "wall_time",
         "s",
         "time until the last program ends",
         lambda o: o.wall_time,
         lambda a, b: (b.end_ns - a.end_ns) / S,
         grows=True,
     ),
-    "on_disk_time": Figure(
+    Figure(
+        "on_disk_time",
         "s",
         "time until the sync(2) after the last program returns",
         lambda o: known(o.on_disk_time),
         grows=True,
         until_end=True,
     ),
-    "system_cpu_time": Figure(
+    Figure(
+        "system_cpu_time",
         "s",
         "processor time of the programs in the kernel",
         lambda o: o.system_cpu_time,
         lambda a, b: (b.system_ns - a.system_ns) / S,
         grows=True,
     ),
-    "user_cpu_time": Figure(
-        "s", "processor time of the programs outside of the kernel", lambda o: o.user_cpu_time, grows=True
+    Figure(
+        "user_cpu_time",
+        "s",
+        "processor time of the programs outside of the kernel",
+        lambda o: o.user_cpu_time,
+        grows=True,
     ),
-    "file_count": Figure(
-        "1", "number of files that the programs made, read or removed", lambda o: o.files, grows=True
+    Figure(
+        "file_count",
+        "1",
+        "number of files that the programs made, read or removed",
+        lambda o: o.files,
+        grows=True,
     ),
-    "file_rate": Figure("1/s", "files per second of wall time", lambda o: share(o.files, o.wall_time)),
-    "create_rate": Figure(
+    Figure("file_rate", "1/s", "files per second of wall time", lambda o: share(o.files, o.wall_time)),
+    Figure(
+        "create_rate",
         "1/s",
         "mean of the Files/sec that fs_mark prints",
         lambda o: known(o.create_rate),
         lambda a, b: b.files_per_sec,
     ),
-    "write_iops": Figure(
+    Figure(
+        "write_iops",
         "1/s",
         "write requests per second of wall time (w/s of iostat)",
         lambda o: known(o.write_iops),
         lambda a, b: _per_s(b.ios - a.ios, a, b),
     ),
-    "write_bandwidth": Figure(
+    Figure(
+        "write_bandwidth",
         "MB/s",
         "rate of writing to all disks over the wall time (wMB/s of iostat)",
         lambda o: known(o.write_bandwidth) / 1e6,
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
-    "request_size": Figure(
+    Figure(
+        "request_size",
         "KiB",
         "mean size of a write request (wareq-sz of iostat)",
         lambda o: request_kib(_of_disks(o)),
         lambda a, b: share((b.sectors - a.sectors) * SECTOR_BYTES / KIB, b.ios - a.ios),
     ),
-    "merged": Figure(
+    Figure(
+        "merged",
         "%",
         "share of bios that joined an existing request (%wrqm of iostat)",
-        lambda o: 100 * share(o.merges, o.merges + _of_disks(o).ios),
+        lambda o: merged_percent(_of_disks(o)),
     ),
-    "utilisation": Figure(
+    Figure(
+        "utilisation",
         "%",
         "share of the wall time in which the busiest disk had a request (%util of iostat)",
         lambda o: 100 * share(_of_disks(o).busy_time, o.wall_time),
     ),
-    "w_await": Figure(
+    Figure(
+        "w_await",
         "ms",
         "mean time from the making of a write request to its completion (w_await of iostat)",
         lambda o: known(_of_disks(o).w_await),
         lambda a, b: share((b.write_wait_ns - a.write_wait_ns) / MS, b.ios - a.ios),
     ),
-    "r_await": Figure(
+    Figure(
+        "r_await",
         "ms",
         "mean time from the making of a read request to its completion (r_await of iostat)",
         lambda o: known(_of_disks(o).r_await),
         lambda a, b: share((b.read_wait_ns - a.read_wait_ns) / MS, b.reads - a.reads),
     ),
-    "system_cpu": Figure(
+    Figure(
+        "system_cpu",
         "us/MB",
         "processor time of the programs in the kernel per MB written to disks",
         lambda o: share(o.system_cpu_time * 1e6, _of_disks(o).sectors * SECTOR_BYTES / 1e6),
     ),
-    "kernel_cpu": Figure(
+    Figure(
+        "kernel_cpu",
         "us/MB",
         "processor time of all threads in the kernel until the run ends, per MB of file data",
         lambda o: share(_in_kernel_ns(o) / 1e3, o.file_bytes / 1e6),
         until_end=True,
     ),
-    "file_bandwidth": Figure(
-        "MB/s", "file data per second of wall time", lambda o: share(o.file_bytes / 1e6, o.wall_time)
+    Figure(
+        "file_bandwidth",
+        "MB/s",
+        "file data per second of wall time",
+        lambda o: share(o.file_bytes / 1e6, o.wall_time),
     ),
-    "extent_count": Figure(
+    Figure(
+        "extent_count",
         "1",
         "number of extents of the files that the model keeps page by page",
         lambda o: sum(o.extents),
         grows=True,
         until_end=True,
     ),
-    "extents_per_file": Figure(
+    Figure(
+        "extents_per_file",
         "1",
         "mean number of extents of a file that the model keeps page by page and that has a block",
         lambda o: share(sum(o.extents), allocated_files(o)),
         grows=True,
         until_end=True,
     ),
-    "mean_extent": Figure(
+    Figure(
+        "mean_extent",
         "KiB",
         "mean size of an extent",
         lambda o: share(extent_bytes(o) / KIB, sum(o.extents)),
         until_end=True,
     ),
-    "log_size": Figure(
+    Figure(
+        "log_size",
         "MiB",
         "size of the writes to the logs of the filesystems",
-        lambda o: o.log_bytes / MIB,
+        lambda o: sum(mount.log_bytes for mount in o.mounts.values()) / MIB,
         grows=True,
         until_end=True,
     ),
-    "flusher_spin_time": Figure(
+    Figure("dirty", "MiB", "memory that is dirty", reads=lambda m: _mib(m.cache.dirty)),
+    Figure("writeback", "MiB", "memory under writeback", reads=lambda m: _mib(m.cache.writeback)),
+    Figure(
+        "background", "MiB", "background threshold", reads=lambda m: _mib(m.cache.thresholds().background)
+    ),
+    Figure("limit", "MiB", "limit of dirty memory", reads=lambda m: _mib(m.cache.thresholds().limit)),
+    Figure("flushers", "1", "number of flushers", reads=lambda m: m.flushers.alive),
+    Figure("held_writers", "1", "number of threads of programs that the throttle holds", reads=_held),
+    Figure(
+        "flusher_spin_time",
         "s",
         "time for which the flushers spin for locks",
-        lambda o: o.flusher_spin_time,
+        reads=lambda m: sum(thread.task.spin_ns for thread in m.flushers.threads) / S,
+        counts=True,
         grows=True,
         until_end=True,
     ),
-    "lock_wait_time": Figure(
+    Figure(
+        "lock_wait_time",
         "s",
         "time for which all threads wait for locks",
         lambda o: sum(of["wait_ns"] for of in o.locks.values()) / S,
         grows=True,
         until_end=True,
     ),
-    "waiting_processors": Figure("1", "mean number of threads that wait for locks", _waiting, until_end=True),
-    "system_processors": Figure(
+    Figure("waiting_processors", "1", "mean number of threads that wait for locks", _waiting, until_end=True),
+    Figure(
+        "system_processors",
         "1",
         "mean number of processors that the programs use in the kernel",
         lambda o: share(o.system_cpu_time, o.wall_time),
     ),
-    "on_disk_requests": Figure(
+    Figure(
+        "on_disk_requests",
         "1",
         "number of write requests until on_disk_time",
         _on_disk(lambda disk, _: disk.ios),
         grows=True,
         until_end=True,
     ),
-    "on_disk_size": Figure(
+    Figure(
+        "on_disk_size",
         "MB",
         "size of the writes to all disks until on_disk_time",
         _on_disk(lambda disk, _: disk.sectors * SECTOR_BYTES / 1e6),
         grows=True,
         until_end=True,
     ),
-    "on_disk_iops": Figure(
+    Figure(
+        "on_disk_iops",
         "1/s",
         "write requests per second until on_disk_time",
         _on_disk(lambda disk, s: share(disk.ios, s)),
         until_end=True,
     ),
-    "on_disk_bandwidth": Figure(
+    Figure(
+        "on_disk_bandwidth",
         "MB/s",
         "rate of writing to all disks until on_disk_time",
         _on_disk(lambda disk, s: share(disk.sectors * SECTOR_BYTES / 1e6, s)),
         until_end=True,
     ),
-    "on_disk_request_size": Figure(
+    Figure(
+        "on_disk_request_size",
         "KiB",
         "mean size of a write request until on_disk_time",
         _on_disk(lambda disk, _: request_kib(disk)),
         until_end=True,
     ),
-    "on_disk_merged": Figure(
+    Figure(
+        "on_disk_merged",
         "%",
         "share of bios that joined an existing request until on_disk_time",
         _on_disk(lambda disk, _: merged_percent(disk)),
         until_end=True,
     ),
-    "on_disk_w_await": Figure(
+    Figure(
+        "on_disk_w_await",
         "ms",
         "mean time from the making of a write request to its completion, until on_disk_time",
         _on_disk(lambda disk, _: known(disk.w_await)),
         until_end=True,
     ),
-    "dirty_at_end": Figure(
+    Figure(
+        "dirty_at_end",
         "MiB",
         "size of the pages that are dirty or under writeback when the run ends",
-        lambda o: o.dirty_bytes / MIB,
+        reads=lambda m: _mib(m.cache.dirty_and_writeback),
         grows=True,
         until_end=True,
     ),
-    **_latency_figures("creat"),
-    **_latency_figures("write"),
-    **_latency_figures("fsync"),
-}
+    Figure(
+        "written_back",
+        "MiB",
+        "size of the pages that were written back",
+        reads=lambda m: _mib(m.cache.written),
+        counts=True,
+        grows=True,
+    ),
+    Figure(
+        "flushed",
+        "MiB",
+        "size of the pages that flushers wrote back",
+        reads=_flushed_mib,
+        counts=True,
+        grows=True,
+        until_end=True,
+    ),
+    Figure(
+        "flushed_files",
+        "1",
+        "number of times that a flusher left a file clean",
+        reads=_flushed_files,
+        counts=True,
+        grows=True,
+        until_end=True,
+    ),
+    *_latency_figures("creat"),
+    *_latency_figures("write"),
+    *_latency_figures("fsync"),
+)
+FIGURES: Final[dict[str, Figure]] = {}
 """The figures by name."""
+READ: Final[dict[str, Callable[[Machine], float]]] = {}
+"""The functions that read a figure from the machine, by the name of the figure."""
+COLUMNS: Final[dict[str, str]] = {}
+"""The columns of all figures, by the name of the figure."""
+
+
+def add(figure: Figure) -> None:
+    """Add *figure*, which every later run, table, picture and dataset has."""
+    FIGURES[figure.name] = figure
+    COLUMNS[figure.name] = figure.column
+    if figure.reads is not None:
+        READ[figure.name] = figure.reads
+
+
+for _figure in _FIGURES:
+    add(_figure)
 
 
 def wholes_of(names: Iterable[str], outcome: Outcome) -> list[float]:
     """Return the figures *names* of a complete run; nan: the figure is unknown."""
     return [FIGURES[name].whole(outcome) for name in names]
-
-
-_SUFFIXES: Final = {"1": "", "1/s": "_per_s", "MB/s": "_mb_per_s", "%": "_percent"}
-
-
-def column_of(name: str) -> str:
-    """Return the column of a figure in the tidy dataset: its name with its unit."""
-    unit = FIGURES[name].unit
-    return name + _SUFFIXES.get(unit, f"_{unit.lower()}")
-
-
-COLUMNS: Final = {name: column_of(name) for name in FIGURES}
-"""The columns of all figures, by the name of the figure."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.config.values import KINDS
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.figures import COLUMNS, FIGURES
+from wbsim.experiments.results.figures import COLUMNS, FIGURES
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.sim.units import parse
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _UNITS: Final = "units"
 def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     """Return a row for each of *outcomes*: ``variant``, *axes*, ``replication``, ``seed``, and all figures.
 
-    The column of a figure has the unit in its name (`experiments.statistics.figures`).  A swept quantity
+    The column of a figure has the unit in its name (`experiments.results.figures`).  A swept quantity
     (``"4 GiB"``) is a number in its base unit.  The values of an axis are texts if one of them is no number.
     """
     import pandas as pd

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.experiments.outcomes import RUN, sample
 from wbsim.experiments.published.figures import METRICS
-from wbsim.experiments.running.outcome import Outcome
-from wbsim.experiments.statistics.figures import FIGURES
-from wbsim.experiments.statistics.intervals import interval_of, paired, series_of, steady_from, steady_of
+from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.results.intervals import interval_of, paired, series_of, steady_from, steady_of
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.sweeps.run import FEWEST, MOST, Precision
 from wbsim.sim.stats import confidence_95
 

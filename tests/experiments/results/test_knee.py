@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.experiments.statistics.intervals import knee_of
+from wbsim.experiments.results.intervals import knee_of
 
 INF, NAN = float("inf"), float("nan")
 
