@@ -9,16 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wbsim.models.bio import Bio, Request, Write
+from wbsim.models.bio import Bio, IoScheduler, Request, Write
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.queue import Queue
-from wbsim.models.block.spec import BlockCosts, ElevatorRules, QueueLimits, QueueSpec
+from wbsim.models.block.spec import BlockCosts, QueueLimits, QueueSpec
 from wbsim.models.block.thread import BlockThread
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.congestion import Congestion
 from wbsim.models.interfaces import Caller, Thread
+from wbsim.models.kinds import component_of, kinds
 from wbsim.models.machine import LIGHT, Machine, Primitives, build
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
@@ -56,6 +57,20 @@ def page_cache() -> PageCache:
 def context(env: Environment) -> WritebackContext:
     """Return a writeback context of a memory of 64 MiB; a hand-off of its list lock takes no time."""
     return WritebackContext("vda", SpinLock(env, "list_lock", HandOff(0, 0)), page_cache())
+
+
+def io_scheduler_spec(name: str, **keys: Any) -> Any:
+    """Return the spec of the I/O scheduler *name*; *keys* that it lacks are left out."""
+    spec = kinds("io_schedulers")[name].spec
+    return spec(scheduler=name, **({"fifo_batch": 16} | keys if "fifo_batch" in spec.model_fields else {}))
+
+
+def io_scheduler(name: str, *, new: bool = True, **keys: Any) -> IoScheduler:
+    """Return the I/O scheduler *name* by the *new* rules of its eras, or by the first ones."""
+    spec = io_scheduler_spec(name, **keys)
+    rules = dict.fromkeys(spec.Rules.model_fields, new)
+    made: IoScheduler = component_of("io_schedulers", spec)(spec=spec, rules=spec.Rules(**rules))
+    return made
 
 
 def leave(of: Elevator, now_ns: int = 0) -> Request:
@@ -233,7 +248,7 @@ class BlockLayer:
         )
         spec = QueueSpec(
             limits=limits,
-            elevator=ElevatorRules(scheduler=scheduler, fifo_batch=16),
+            elevator=io_scheduler_spec(scheduler),
             nr_requests=nr_requests,
             driver_depth=depth,
             write_cache="write back",
@@ -256,6 +271,7 @@ class BlockLayer:
             pool=pool,
             costs=of_block,
             device=self.device,
+            scheduler=io_scheduler(scheduler),
             processors=Processors(self.env, cpus, SchedulerRules(10**9), lambda: 0.0),
             wbt=wbt,
         )

@@ -5,13 +5,11 @@ A property test that fixes one of these says why.  Texts are TOML, like a user's
 
 from __future__ import annotations
 
-from typing import get_args
-
 from hypothesis import strategies as st
 
 from tests.harness import FIO
-from wbsim.models.block.schedulers import Scheduler, refusal
 from wbsim.models.catalogue.kernels import KERNELS
+from wbsim.models.io_schedulers.releases import modelled, refusal
 from wbsim.models.step_lengths import StepLengths
 
 DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743")
@@ -44,11 +42,12 @@ def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
     """Draw the disk *name*: a device, and a queue with any scheduler that *kernel* has, any depth and
     number of requests.
     """
-    there = [name for name in get_args(Scheduler) if refusal(name, kernel) is None]
+    there = [name for name in modelled() if refusal(name, kernel) is None]
     scheduler = draw(st.sampled_from(there))
+    batch = ", fifo_batch = 3" if scheduler in ("deadline", "mq-deadline") else ""
     return [
         f'machine.disks.{name}.like = "{draw(st.sampled_from(DISKS))}"',
-        f'machine.disks.{name}.queue.elevator = {{ scheduler = "{scheduler}", fifo_batch = 3 }}',
+        f'machine.disks.{name}.queue.elevator = {{ scheduler = "{scheduler}"{batch} }}',
         f"machine.disks.{name}.queue.nr_requests = {draw(st.sampled_from([4, 31, 128]))}",
         f"machine.disks.{name}.queue.driver_depth = {draw(st.sampled_from([1, 3, 128]))}",
     ]

@@ -104,6 +104,15 @@ def test_every_flusher_writes_all_pages(flusher: str, filesystem: str, command: 
     finished("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
 
 
+@pytest.mark.parametrize("scheduler", sorted(kinds("io_schedulers")))
+@pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
+def test_every_io_scheduler_writes_all_pages(filesystem: str, scheduler: str) -> None:
+    """Linux 4.14 has all of them; a random writer gives them something to sort."""
+    change = f'machine.queue.elevator.scheduler="{scheduler}"'
+    machine = finished("4.14", filesystem, "fio", change, "machine.queue.driver_depth=1")
+    assert only(machine.queues).elevator.waiting == {}
+
+
 def test_every_kernel_that_replay_knows_can_be_run() -> None:
     """Each era of plug rules, by which a replay works, is a kernel of the catalogue."""
     assert set(PLUG_RULES) <= set(KERNELS)

@@ -143,7 +143,7 @@ def test_error_names_the_word_and_the_remedy(
 
 def test_unknown_rule_is_answered_with_the_areas(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "rules", "zzz"]) == 2
-    assert "unknown key; use one of cfq_low_latency, dirty, filesystems," in capsys.readouterr().err
+    assert "unknown key; use one of dirty, filesystems," in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

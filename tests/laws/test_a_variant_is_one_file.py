@@ -1,4 +1,4 @@
-"""A toy filesystem, flusher, workload and device, each in one new file that no other file names."""
+"""A toy of each: filesystem, flusher, workload, device and I/O scheduler, in a file that no other names."""
 
 from __future__ import annotations
 
@@ -123,10 +123,46 @@ class Toy:
 
 SPEC, COMPONENT = ToySpec, Toy
 '''
+TOY_SCHEDULER = '''
+"""The newest request goes first; up to `most` requests wait as long as a request is in the device."""
+from typing import ClassVar, Literal
+from wbsim.models.io_schedulers.spec import IoSchedulerSpec
+from wbsim.sim.param import Count, specified
+
+class NewestSpec(IoSchedulerSpec):
+    """The newest first.
+
+    * ``most``: the requests that may wait.
+    """
+    defaults: ClassVar = {"most": specified(2, "a toy")}
+    scheduler: Literal["toy_newest"]
+    most: Count
+
+class Newest:
+    sorts = True
+    served = []
+    def __init__(self, *, spec, rules):
+        assert rules is None
+        self.spec, self.waiting, self.in_device = spec, [], 0
+    def allows(self, request, sync): return True
+    def add(self, request, arrival): self.waiting.append(request)
+    def remove(self, request): self.waiting.remove(request)
+    def moved(self, request, old_start): pass
+    def next(self, now_ns):
+        if self.in_device and len(self.waiting) <= self.spec.most:
+            return None
+        self.in_device += 1
+        self.served.append(self.waiting[-1])
+        return self.waiting[-1]
+    def completed(self, request, now_ns): self.in_device -= request in self.served
+    def check(self, waiting): assert set(waiting) == set(self.waiting)
+
+SPEC, COMPONENT = NewestSpec, Newest
+'''
 RUN = '''
 import sys
-from wbsim.models import devices, filesystems, flushers, workloads
-for folder in (devices, filesystems, flushers, workloads):
+from wbsim.models import devices, filesystems, flushers, io_schedulers, workloads
+for folder in (devices, filesystems, flushers, io_schedulers, workloads):
     folder.__path__.append(sys.argv[1] + "/" + folder.__name__.rsplit(".")[-1])
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.simulate import run_case
@@ -134,6 +170,7 @@ text = """title = "toys"
 [scenario]
 machine.like = "loop-vm"
 machine.disks.loop0.device = { kind = "toy_device" }
+machine.disks.loop0.queue.elevator.scheduler = "toy_newest"
 kernel.like = "6.18"
 kernel.flusher.kind = "toy_flusher"
 filesystem = { kind = "toyfs", size = "1 GiB" }
@@ -143,6 +180,8 @@ sync_after = true
 outcome = run_case(parse(text, "toys.toml").cases[0], 1)
 print(outcome.files, sum(disk.sectors for disk in outcome.disks.values()), sorted(outcome.locks))
 assert all(disk.busy_time >= 5e-6 * disk.ios for disk in outcome.disks.values())
+from wbsim.models.io_schedulers.toy_newest import Newest
+assert len(Newest.served) == sum(disk.ios for disk in outcome.disks_at_end.values()) > 0
 '''
 
 
@@ -151,6 +190,7 @@ def test_toy_variants_run_without_a_change_of_other_files(tmp_path: Path) -> Non
     for folder, name, text in (
         ("filesystems", "toyfs", TOY_FILESYSTEM), ("flushers", "toy_flusher", TOY_FLUSHER),
         ("workloads", "toy_workload", TOY_WORKLOAD), ("devices", "toy_device", TOY_DEVICE),
+        ("io_schedulers", "toy_newest", TOY_SCHEDULER),
     ):  # fmt: skip
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"{name}.py").write_text(text)

@@ -116,7 +116,7 @@ kernel.writeback.interval = "50 ms"
 kernel.writeback.expire = "2000 ms"
 sync_after = true
 machine.disks.d0.like = "loop"
-machine.disks.d0.queue.elevator = { scheduler = "none", fifo_batch = 3 }
+machine.disks.d0.queue.elevator = { scheduler = "none" }
 machine.disks.d0.queue.nr_requests = 4
 machine.disks.d0.queue.driver_depth = 128
 mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }

@@ -121,7 +121,7 @@ kernel.writeback.interval = "50 ms"
 kernel.writeback.expire = "2000 ms"
 sync_after = true
 machine.disks.d0.like = "pm9a3"
-machine.disks.d0.queue.elevator = { scheduler = "noop", fifo_batch = 3 }
+machine.disks.d0.queue.elevator = { scheduler = "noop" }
 machine.disks.d0.queue.nr_requests = 31
 machine.disks.d0.queue.driver_depth = 128
 mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
@@ -146,7 +146,7 @@ machine.disks.d0.queue.elevator = { scheduler = "deadline", fifo_batch = 3 }
 machine.disks.d0.queue.nr_requests = 31
 machine.disks.d0.queue.driver_depth = 128
 machine.disks.d1.like = "sata-disk"
-machine.disks.d1.queue.elevator = { scheduler = "noop", fifo_batch = 3 }
+machine.disks.d1.queue.elevator = { scheduler = "noop" }
 machine.disks.d1.queue.nr_requests = 128
 machine.disks.d1.queue.driver_depth = 128
 mounts.m0 = { like = "loop-ext4", disk = "d1", at = "/m0", size = "4 GiB" }

@@ -1,10 +1,10 @@
 """Digests of all reports at quick size: equal digests are equal results, to the last bit.
 
 Each report has two.  `rows` covers the published rows: id, unit and simulated value.  `runs` covers every
-replication: its variant, seed and number, and the counters at the end of each iteration, without the figures
-that are read there.  The engine, the machine and the release of Python change neither.  Floats are written exactly (``float.hex``).  Steady parts
+replication: its variant, seed and number, and the counters at the end of each iteration.  The engine, the
+machine and the release of Python change neither.  Floats are written exactly (``float.hex``).  Steady parts
 are left out, because Python 3.12 adds floats otherwise than 3.11; they follow from the runs.  Also left out:
-the time and memory of the host, intervals, errors and roles.
+the figures that are read from the machine, the time and memory of the host, intervals, errors and roles.
 """
 
 from __future__ import annotations

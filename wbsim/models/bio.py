@@ -116,3 +116,43 @@ class BlockDevice(Protocol):
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
+
+
+class IoScheduler(Protocol):
+    """The order in which the requests of a queue go to its driver.
+
+    ``sorts``: False of a scheduler that keeps the order of arrival; then the elevator asks it for nothing.
+    """
+
+    sorts: bool
+
+    def allows(self, request: Request, sync: bool) -> bool:
+        """Return whether *request* may grow by a bio or a request with this REQ_SYNC.
+
+        Stands for elevator_allow_bio_merge_fn.
+        """
+
+    def add(self, request: Request, arrival: int) -> None:
+        """Add *request*, which came after *arrival* others of its queue."""
+
+    def remove(self, request: Request) -> None:
+        """Remove *request*, which another request has taken in, or which leaves."""
+
+    def moved(self, request: Request, old_start: int) -> None:
+        """Take note that *request*, which began at sector *old_start*, has grown at its front."""
+
+    def next(self, now_ns: int) -> Request | None:
+        """Return the waiting request that leaves now; at least one waits.
+
+        None: none may leave before a request of the device is complete.
+        """
+
+    def completed(self, request: Request, now_ns: int) -> None:
+        """Take note of *request*, which the device has completed; flushes pass by the scheduler."""
+
+    def check(self, waiting: list[Request]) -> None:
+        """Check that the scheduler has all *waiting* requests.
+
+        Raises:
+            LawBroken: a request is missing, or has another place.
+        """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from wbsim.models.bio import BlockDevice
+from wbsim.models.bio import BlockDevice, IoScheduler
 from wbsim.models.interfaces import Filesystem, Flushers, Throttle
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
@@ -37,6 +37,13 @@ class FilesystemFactory(Protocol):
         cache: PageCache,
     ) -> Filesystem:
         """Return a filesystem for *sb*, which has no filesystem yet."""
+
+
+class IoSchedulerFactory(Protocol):
+    """Makes the I/O scheduler of a queue."""
+
+    def __call__(self, *, spec: Any, rules: Any) -> IoScheduler:
+        """Return a scheduler without requests; *rules* is None if the scheduler has no rules of eras."""
 
 
 class ThrottleFactory(Protocol):

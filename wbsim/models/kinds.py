@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from pydantic import BeforeValidator, ValidationError
 from pydantic_core import PydanticCustomError
@@ -19,10 +19,24 @@ from wbsim.sim.param import BadValue, Given, Spec
 
 
 class Kind(NamedTuple):
-    """A spec and the component that is built from it."""
+    """A spec and the component that is built from it; a kind may have several names."""
 
     spec: type[Any]
     component: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The choices of the key that chooses the kind."""
+        return get_args(self.spec.model_fields[key_of(self.spec)].annotation)
+
+
+CHOOSES: Final = ("kind", "scheduler")
+"""The keys that choose a kind: ``scheduler`` of I/O schedulers, and ``kind`` of all others."""
+
+
+def key_of(spec: type[Any]) -> str:
+    """Return the key that chooses a kind of *spec*."""
+    return next((key for key in CHOOSES if key in spec.model_fields), CHOOSES[0])
 
 
 @cache
@@ -33,7 +47,8 @@ def kinds(folder: str) -> dict[str, Kind]:
     for module_info in iter_modules(package.__path__):
         module = import_module(f"wbsim.models.{folder}.{module_info.name}")
         if hasattr(module, "SPEC"):
-            found[module.SPEC.model_fields["kind"].default] = Kind(module.SPEC, module.COMPONENT)
+            kind = Kind(module.SPEC, module.COMPONENT)
+            found.update(dict.fromkeys(kind.names, kind))
     return found
 
 
@@ -42,19 +57,20 @@ def component_of(folder: str, spec: Spec) -> Any:
     return next(kind.component for kind in kinds(folder).values() if kind.spec is type(spec))
 
 
-def kind_field(folder: str) -> BeforeValidator:
-    """Return the validator of a field that takes any kind in *folder*; the table names it as ``kind``."""
+def kind_field(folder: str, key: str = "kind") -> BeforeValidator:
+    """Return the validator of a field that takes any kind in *folder*; the table names it as its *key*."""
 
     def parse(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        kind = value.get("kind")
+        kind = value.get(key)
         kind = kind.value if isinstance(kind, Given) else kind
         known = kinds(folder)
         if not isinstance(kind, str) or kind not in known:
             what = "is missing" if kind is None else f"is {kind!r}"
-            raise BadValue(f"{what}; use one of {', '.join(sorted(known))}", "kind")
-        return _validated(known[kind].spec, value, kind)
+            raise BadValue(f"{what}; use one of {', '.join(sorted(known))}", key)
+        spec = known[kind].spec
+        return _validated(spec, {**getattr(spec, "defaults", {}), **value}, kind)
 
     return BeforeValidator(parse)
 

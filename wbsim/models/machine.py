@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 import simpy
 
-from wbsim.models.bio import BlockDevice
+from wbsim.models.bio import BlockDevice, IoScheduler
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts
 from wbsim.models.block.thread import BlockThread
@@ -20,10 +20,12 @@ from wbsim.models.factories import (
     DeviceFactory,
     FilesystemFactory,
     FlushersFactory,
+    IoSchedulerFactory,
     ThrottleFactory,
 )
 from wbsim.models.interfaces import Flushers, Thread, Throttle
-from wbsim.models.kinds import component_of
+from wbsim.models.io_schedulers.spec import IoSchedulerSpec
+from wbsim.models.kinds import component_of, kinds
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario, same_directory
@@ -266,9 +268,15 @@ class _Builder:
             device=_device(parts, drive.device, name),
             processors=self._processors,
             wbt=self._kernel.wbt and drive.queue.wbt,
-            low_latency=self._kernel.cfq_low_latency,
+            scheduler=self._io_scheduler(drive.queue.elevator),
         )
         return BackingDevice(name, queue, parts)
+
+    def _io_scheduler(self, spec: IoSchedulerSpec) -> IoScheduler:
+        """Return the scheduler of a queue, with the rules that the kernel has for it."""
+        name = kinds("io_schedulers")[spec.scheduler].names[0]
+        make: IoSchedulerFactory = component_of("io_schedulers", spec)
+        return make(spec=spec, rules=self._kernel.schedulers.get(name))
 
     def _mount(self, name: str, first_block: int) -> MountedSuperblock:
         """Return a superblock with its filesystem."""

@@ -9,11 +9,12 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
 
-from wbsim.models.block.schedulers import refusal
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
 from wbsim.models.devices.spec import AnyDevice
 from wbsim.models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
 from wbsim.models.flushers.spec import AnyFlusher
+from wbsim.models.io_schedulers.releases import refusal
+from wbsim.models.io_schedulers.spec import RulesOfIoSchedulers
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.scheduler.spec import SchedulerSpec
 from wbsim.models.throttling.spec import AnyThrottling
@@ -159,8 +160,6 @@ class KernelSpec(Spec):
       sleeps.
     * ``rwsem_hand_off``: a writer that has slept for this time gets the rwsem next (5.3 and later); 0: never.
     * ``requests``: the source of a request: the legacy path's request_list, or blk-mq's tags.
-    * ``cfq_low_latency``: CFQ sends few asynchronous requests after a delayed synchronous one (2.6.32 and
-      later); earlier, it never has more than 16 in the device.
     * ``wbt``: the kernel has writeback throttling (CONFIG_BLK_WBT_MQ).
     """
 
@@ -172,7 +171,6 @@ class KernelSpec(Spec):
     rwsem_hand_off: Ns
     sched: SchedulerSpec
     requests: Literal["request_list", "tags"]
-    cfq_low_latency: Flag
     wbt: Flag
     inodes: InodeRules
     plug: PlugRules
@@ -181,6 +179,7 @@ class KernelSpec(Spec):
     throttling: AnyThrottling
     dirty: DirtyLimits
     filesystems: RulesOfFilesystems
+    schedulers: RulesOfIoSchedulers
 
     @model_validator(mode="after")
     def _check(self) -> KernelSpec:

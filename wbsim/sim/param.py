@@ -283,9 +283,15 @@ class Spec(BaseModel):
         if given:
             for key, value in given.items():
                 if isinstance(value, Stated):
-                    _check_range(cls.model_fields[key], key, getattr(spec, key), value)
+                    _check_range(cls._widest(key), key, getattr(spec, key), value)
             spec._given.update(given)
         return spec
+
+    @classmethod
+    def _widest(cls, key: str) -> FieldInfo:
+        """Return the field *key* of the first base that has it: of ``kind`` that is the field of any kind."""
+        bases = (base for base in reversed(cls.__mro__) if issubclass(base, Spec))
+        return next(base.model_fields[key] for base in bases if key in base.model_fields)
 
     def given(self, field: str) -> Given | None:
         """Return the provenance of *field*; None if it was not stated."""

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import leave
+from tests.harness import io_scheduler, leave
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator, SoftwareQueue
 from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
 from wbsim.models.block.plug import Plug
-from wbsim.models.block.spec import ElevatorRules, QueueLimits
+from wbsim.models.block.spec import QueueLimits
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.sim.units import KIB
 
@@ -28,7 +28,7 @@ def limits(kib: int = 512, segments: int = 128, nomerges: int = 0) -> QueueLimit
 
 def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
     """Return an empty elevator."""
-    return Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), bounds_of(of or limits(), RULES))
+    return Elevator(io_scheduler(scheduler), bounds_of(of or limits(), RULES))
 
 
 def drain(of: Elevator) -> list[Request]:
@@ -169,12 +169,12 @@ def test_metadata_and_data_never_merge_from_5_18_on(era: str, first: bool, then:
         assert not request.nomerge
         waiting: Elevator | SoftwareQueue
         for waiting in (
-            Elevator(ElevatorRules(scheduler="deadline", fifo_batch=16), bounds), SoftwareQueue(bounds)
+            Elevator(io_scheduler("deadline"), bounds), SoftwareQueue(bounds)
         ):  # fmt: skip
             waiting.insert(Request(Bio(0, 8, meta=first)))
             assert waiting.attempt_merge(bio) is expected
         assert try_merge(Request(Bio(0, 8, meta=first)), bio, bounds) is expected
-    of = Elevator(ElevatorRules(scheduler="noop", fifo_batch=16), bounds)
+    of = Elevator(io_scheduler("noop"), bounds)
     of.insert(Request(Bio(0, 8, meta=first)))
     assert of.insert(Request(Bio(8, 8, meta=then))) != joins
     assert try_join(Request(Bio(0, 8, meta=first)), Request(Bio(8, 8, meta=then)), bounds) == joins

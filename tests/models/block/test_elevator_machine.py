@@ -9,11 +9,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.harness import leave
+from tests.harness import io_scheduler, leave
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import Merge, bounds_of, try_join, try_merge
-from wbsim.models.block.spec import ElevatorRules, QueueLimits
+from wbsim.models.block.spec import QueueLimits
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.sim.units import KIB, MS, S
 
@@ -39,13 +39,13 @@ class Sweep(RuleBasedStateMachine):
 
     @initialize(
         scheduler=st.sampled_from(["noop", "deadline", "cfq"]), batch=st.integers(1, 4),
-        nomerges=st.integers(0, 2), era=st.sampled_from(["2.6.39", "6.17"]),
+        nomerges=st.integers(0, 2), era=st.sampled_from(["2.6.39", "6.17"]), resumes=st.booleans(),
     )  # fmt: skip
-    def begin(self, scheduler: Any, batch: int, nomerges: int, era: str) -> None:
+    def begin(self, scheduler: Any, batch: int, nomerges: int, era: str, resumes: bool) -> None:
         self.bounds = bounds_of(limits(nomerges), PLUG_RULES[era])
         self.put: list[Request] = []
-        rules = ElevatorRules(scheduler=scheduler, fifo_batch=batch)
-        self.of = Elevator(rules, self.bounds, self.put.append)
+        order = io_scheduler(scheduler, new=resumes or scheduler == "cfq", fifo_batch=batch)
+        self.of, self.resumes = Elevator(order, self.bounds, self.put.append), resumes
         self.scheduler, self.sorts, self.batch, self.nomerges = (
             scheduler,
             scheduler != "noop",
@@ -218,11 +218,13 @@ class Sweep(RuleBasedStateMachine):
         if self.left and ahead is not None:
             self.left -= 1
             return ahead
+        before = self.kind
         self.kind = bool(reads) and not (writes and self.starved == 2)
         self.starved = self.starved + 1 if self.kind and writes else self.starved if self.kind else 0
         self.left = self.batch - 1
         mine = reads if self.kind else writes
-        ahead, expire = self.ahead(mine), 500 * MS if self.kind else 5_000 * MS
+        ahead = self.ahead(mine) if self.resumes or self.kind == before else None
+        expire = 500 * MS if self.kind else 5_000 * MS
         return mine[0] if ahead is None or self.now - mine[0].started_ns >= expire else ahead
 
     def next_by_cfq(self) -> Request:
@@ -293,7 +295,7 @@ def starts(of: Elevator, *now_ns: int) -> list[int]:
 
 def filled(scheduler: str, batch: int, *requests: tuple[int, int, bool]) -> Elevator:
     """Return an elevator with *requests*: start sector, time of arrival, synchronous or not."""
-    of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=batch), BOUNDS)  # type: ignore[arg-type]
+    of = Elevator(io_scheduler(scheduler, fifo_batch=batch), BOUNDS)
     for start, came_ns, sync in requests:
         of.insert(Request(Bio(start, 8, sync=sync), came_ns))
     return of
@@ -330,11 +332,27 @@ def test_deadline_batch_begins_with_an_expired_write(waited_ns: int, expected: l
 
 def test_deadline_serves_two_batches_of_reads_before_writes() -> None:
     """Batches of one request leave in the order R R W R R W, as long as both kinds wait."""
-    of = Elevator(ElevatorRules(scheduler="deadline", fifo_batch=1), BOUNDS)
+    of = Elevator(io_scheduler("deadline", fifo_batch=1), BOUNDS)
     for place in range(4):
         of.insert(Request(Bio(100 * place, 8, op="R")))
         of.insert(Request(Bio(100 * place + 50, 8, op="W")))
     assert "".join(leave(of).op for _ in range(8)) == "RRWRRWWW"
+
+
+@pytest.mark.parametrize(("new", "third"), [(True, 700), (False, 20)])
+def test_change_of_direction_keeps_or_loses_the_position(new: bool, third: int) -> None:
+    """deadline of 5.14 and later has a position for each direction; before, a change of direction loses it.
+
+    The writes 500 and 600 leave, then a read; after it the writes 20, which is older, and 700 wait.
+    """
+    of = Elevator(io_scheduler("deadline", new=new, fifo_batch=2), BOUNDS)
+    for start in (500, 600):
+        of.insert(Request(Bio(start, 8)))
+    assert starts(of, 0, 0) == [500, 600]
+    of.insert(Request(Bio(0, 8, op="R")))
+    for start in (20, 700):
+        of.insert(Request(Bio(start, 8)))
+    assert starts(of, 0, 0) == [0, third]
 
 
 def test_synchronous_request_preempts_the_asynchronous_slice_of_cfq() -> None:
@@ -421,7 +439,7 @@ def test_delayed_synchronous_request_limits_the_depth_of_cfq(took_ms: int, later
 
 def test_cfq_without_low_latency_has_sixteen_in_the_device() -> None:
     """A delayed synchronous request changes nothing; a request that is complete makes room for one."""
-    of = Elevator(ElevatorRules(scheduler="cfq", fifo_batch=16), BOUNDS, low_latency=False)
+    of = Elevator(io_scheduler("cfq", new=False), BOUNDS)
     of.insert(Request(Bio(0, 8, sync=True)))
     (request,) = issued(of, 0)
     of.completed(request, 300 * MS)

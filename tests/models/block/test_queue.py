@@ -378,7 +378,7 @@ def test_async_depth_limits_the_writes_in_the_queue(depth: int | None, most: int
     ("given", "message"),
     [
         (
-            '{scheduler = "noop", fifo_batch = 16, async_depth = 9}',
+            '{scheduler = "noop", async_depth = 9}',
             "async_depth: 9 has no effect: noop",
         ),
         (

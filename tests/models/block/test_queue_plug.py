@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.harness import LIMITS, BlockLayer, leave
+from tests.harness import LIMITS, BlockLayer, io_scheduler, leave
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.request_pool import Pool, RequestList, request_lists
-from wbsim.models.block.spec import ElevatorRules
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.congestion import Congestion
 from wbsim.models.interfaces import Thread
@@ -107,7 +106,7 @@ def test_cfq_dispatches_sync_requests_first_and_then_sweeps() -> None:
     """CFQ serves synchronous requests first, then sweeps; deadline sweeps over both."""
     order = {}
     for scheduler in ("cfq", "deadline"):
-        of = Elevator(ElevatorRules(scheduler=scheduler, fifo_batch=16), BOUNDS)  # type: ignore[arg-type]
+        of = Elevator(io_scheduler(scheduler), BOUNDS)
         for sector, sync in ((800, False), (100, False), (500, True), (300, False), (60, True)):
             of.add(Request(Bio(sector, 8, sync=sync)))
         order[scheduler] = [leave(of).start_sector for _ in range(5)]

@@ -7,7 +7,7 @@ import pytest
 from tests.harness import FIO, loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.models.block.schedulers import schedulers_of
+from wbsim.models.io_schedulers.releases import schedulers_of
 from wbsim.models.machine import build
 from wbsim.models.release import release_of
 from wbsim.models.scenario import Scenario
@@ -54,9 +54,9 @@ def test_each_release_has_its_schedulers(release: str, names: list[str]) -> None
             "mq-deadline",
             "mq-deadline does not exist in Linux 4.9; use one of noop, deadline, cfq",
         ),
-        ("6.18", "bfq", "bfq is not modelled; use noop or deadline"),
-        ("4.12", "kyber", "kyber is not modelled; use noop"),
-        ("6.18", "mq", "is 'mq'; use 'noop', 'none', 'deadline', 'mq-deadline' or 'cfq'"),
+        ("6.18", "bfq", "bfq is not modelled; use one of cfq, deadline, mq-deadline, noop, none"),
+        ("4.12", "kyber", "kyber is not modelled; use one of cfq"),
+        ("6.18", "mq", "is 'mq'; use one of cfq, deadline, mq-deadline, none, noop"),
     ],
 )
 def test_a_scheduler_that_a_release_lacks_is_refused(kernel: str, scheduler: str, message: str) -> None:

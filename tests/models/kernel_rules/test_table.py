@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 import wbsim
-from wbsim.models.block.schedulers import schedulers_of
 from wbsim.models.catalogue.kernels import FIRST, KERNELS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.catalogue.queues import nvme_queue, sata_queue, virtio_queue
+from wbsim.models.io_schedulers.releases import schedulers_of
 from wbsim.models.kernel_rules.lookup import rules_of
 from wbsim.models.kernel_rules.rule import ABSENT, Rule
 from wbsim.models.kernel_rules.table import NAMED, RULES
@@ -130,7 +130,8 @@ CHANGES: Final = tuple(
         ("throttling.hz", "6.18", 1000, 250),
         ("requests", "4.3", "request_list", "tags"),
         ("wbt", "4.10", False, True),
-        ("cfq_low_latency", "2.6.32", False, True),
+        ("schedulers.cfq.low_latency", "2.6.32", False, True),
+        ("schedulers.deadline.resumes", "5.14", False, True),
         # XFS
         ("filesystems.xfs.nr_to_write_counts", "2.6.32", "pages", "calls_x4"),
         ("filesystems.xfs.nr_to_write_counts", "2.6.35", "calls_x4", "pages"),
@@ -288,7 +289,7 @@ def test_rules_of_a_kernel_are_its_numbers(kernel: str) -> None:
     """Each rule without a condition is a number of the kernel, at the path of its key."""
     numbers = {number.path: number.value for number in KERNELS[kernel].numbers()}
     for (key, condition), row in rules_of(release_of(kernel), kernel).items():
-        if not condition and key.partition(".")[0] not in ("queue", "schedulers", "mkfs"):
+        if not condition and key.partition(".")[0] not in ("queue", "mkfs"):
             assert numbers.get(key, ABSENT) == row.given.value, key
 
 
@@ -299,7 +300,7 @@ def test_each_row_is_repeated_by_a_change() -> None:
         (row.key, release)
         for rows in histories().values()
         for row in rows[1:]
-        if row.key.partition(".")[0] not in ("queue", "schedulers", "mkfs")
+        if row.key.partition(".")[0] not in ("queue", "mkfs")
         for release in row.since
         if release[2] != NEWEST_PATCH
     }

@@ -13,9 +13,15 @@ from typing import Final
 from wbsim.models.bio import Bio, Request
 from wbsim.models.block.elevator import Elevator, SoftwareQueue
 from wbsim.models.block.merge import FRONT, NEW, Bounds, Merge
-from wbsim.models.block.spec import ElevatorRules
+from wbsim.models.io_schedulers.deadline import Deadline
+from wbsim.models.io_schedulers.spec import DeadlineRules, DeadlineSpec
 
 SCHEDULERS: Final = ("none", "kyber", "mq-deadline", "bfq")
+
+
+def _by_sector() -> Deadline:
+    """Return a scheduler that sorts; a replay takes each request out as the captured kernel did."""
+    return Deadline(spec=DeadlineSpec(scheduler="deadline", fifo_batch=16), rules=DeadlineRules(resumes=True))
 
 
 class Waiting:
@@ -30,7 +36,6 @@ class Waiting:
     def __init__(self, scheduler: str, bounds: Bounds) -> None:
         self._scheduler = scheduler
         self._bounds = bounds
-        self._rules = ElevatorRules.model_validate({"scheduler": "deadline", "fifo_batch": 16})
         self._queues: dict[Hashable, Elevator | SoftwareQueue] = {}
         self._places: dict[Request, Hashable] = {}
         self._by_start: dict[int, Request] = {}
@@ -110,7 +115,7 @@ class Waiting:
         if queue is None:
             sorts = self._scheduler in ("mq-deadline", "bfq")
             queue = self._queues[key] = (
-                Elevator(self._rules, self._bounds) if sorts else SoftwareQueue(self._bounds)
+                Elevator(_by_sector(), self._bounds) if sorts else SoftwareQueue(self._bounds)
             )
         if queue.insert(request):
             self._places[request] = key

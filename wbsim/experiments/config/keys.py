@@ -14,7 +14,7 @@ from wbsim.experiments.config.grammar import NAME, TABLES, Default, File, Keys, 
 from wbsim.experiments.config.spec_docs import about, sentences_of
 from wbsim.experiments.config.values import in_words, json_type, takes
 from wbsim.models.filesystems.spec import FilesystemSpec
-from wbsim.models.kinds import kinds
+from wbsim.models.kinds import key_of, kinds
 from wbsim.models.scenario import (
     DriveSpec,
     KernelSpec,
@@ -27,9 +27,13 @@ from wbsim.models.scenario import (
 from wbsim.models.workloads.spec import WorkloadSpec
 from wbsim.sim.param import Named, Spec, bare, unit_of
 
-_FOLDERS: Final = ("devices", "filesystems", "flushers", "throttling")
-_BY_KIND: Final[Mapping[type[Spec], str]] = {PathCosts: "Costs", KernelSpec: "Rules"}
-"""The specs with a table ``filesystems``, and the name of the spec of an entry in the spec of its kind."""
+_FOLDERS: Final = ("devices", "filesystems", "flushers", "io_schedulers", "throttling")
+_BY_KIND: Final[Mapping[tuple[type[Spec], str], tuple[str, str]]] = {
+    (PathCosts, "filesystems"): ("filesystems", "Costs"),
+    (KernelSpec, "filesystems"): ("filesystems", "Rules"),
+    (KernelSpec, "schedulers"): ("io_schedulers", "Rules"),
+}
+"""The tables by kind: the folder of the kinds, and the attribute of a kind's spec with the entry's spec."""
 _CHOSEN: Final = (
     "The kind, which decides the other keys; a table of another kind replaces the complete table."
 )
@@ -87,10 +91,13 @@ def _sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
         yield from _below(spec, path, default)
         return
     choices = ", ".join(f'`"{kind}"`' for kind in of_kinds)
-    chosen = Key(f"{path}.kind", _CHOSEN, choices, default, {"enum": list(of_kinds)})
+    key = key_of(spec)
+    meaning = sentences_of(spec).get(key, _CHOSEN)
+    chosen = Key(f"{path}.{key}", meaning, choices, default, {"enum": list(of_kinds)})
     yield Section(path, "", about(spec)[:1], [*_more_keys(spec, path), chosen])
-    for kind, one in of_kinds.items():
-        yield Section(path, kind, about(one), _rows(one, f"{path}.", default))
+    for one in dict.fromkeys(of_kinds.values()):
+        names = " or ".join(name for name, spec in of_kinds.items() if spec is one)
+        yield Section(path, names, about(one), _rows(one, f"{path}.", default))
         yield from _below(one, path, default)
 
 
@@ -146,13 +153,13 @@ def _rows(spec: type[Spec], prefix: str, default: str) -> list[Key]:
     return [
         Key(
             f"{prefix}{name}",
-            sentences[name],
+            sentences.get(name, ""),
             takes(field),
             _default(f"{prefix}{name}", field, default),
             json_type(field),
         )
         for name, field in spec.model_fields.items()
-        if name != "kind" and not table_in(spec, field)
+        if name != key_of(spec) and not table_in(spec, field)
     ]
 
 
@@ -184,8 +191,9 @@ def _below(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
     for name, field in spec.model_fields.items():
         of = table_in(spec, field)
         if of is Spec:
-            for kind, (whole, _) in kinds("filesystems").items():
-                yield from _sections(getattr(whole, _BY_KIND[spec]), f"{path}.{name}.{kind}", default)
+            folder, part = _BY_KIND[spec, name]
+            for kind in dict.fromkeys(kinds(folder).values()):
+                yield from _sections(getattr(kind.spec, part), f"{path}.{name}.{kind.names[0]}", default)
         elif of is DriveSpec:
             yield from _sections(of, f"{path}.{name}.{NAME}", "the drive's")
         elif of is not None:
@@ -206,7 +214,8 @@ def table_in(spec: type[Spec], field: FieldInfo) -> type[Spec] | None:
 
 def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
     """Return the specs of the kinds of *spec* by name; empty if *spec* is not the base of several kinds."""
-    if "kind" not in spec.model_fields or get_origin(spec.model_fields["kind"].annotation) is Literal:
+    chosen = spec.model_fields.get(key_of(spec))
+    if chosen is None or get_origin(chosen.annotation) is Literal:
         return {}
     return {
         name: kind.spec

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
 from wbsim.experiments.config.quantities import scaled
+from wbsim.models.kinds import CHOOSES
 from wbsim.sim.param import ByHand, Given, Origin, Spec, Stated
 
 Path = tuple[str, ...]
@@ -223,12 +224,13 @@ def entries_of(part: Spec | Mapping[str, object]) -> dict[str, object]:
 def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
     """Return *base* with *changes* put over it, table by table.
 
-    A table of another ``kind`` replaces the complete table, and a factor multiplies a number.  An unchanged
-    part of the catalogue in *base* stays the same object, which is already checked.
+    A table of another ``kind`` or ``scheduler`` replaces the complete table, and a factor multiplies a
+    number.  An unchanged part of the catalogue in *base* stays the same object, which is already checked.
     """
     result = entries_of(base)
-    if "kind" in changes and "kind" in result and plain(changes["kind"]) != plain(result["kind"]):
-        return changes
+    for key in CHOOSES:
+        if key in changes and key in result and plain(changes[key]) != plain(result[key]):
+            return changes
     for key, value in changes.items():
         below = result.get(key)
         if isinstance(value, Table) and isinstance(below, Mapping | Spec):

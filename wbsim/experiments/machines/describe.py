@@ -12,12 +12,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 from wbsim.experiments.machines.dump import Dump
-from wbsim.models.block.schedulers import LEGACY, Scheduler, refusal
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
+from wbsim.models.io_schedulers.releases import legacy_names, modelled, refusal
 from wbsim.sim.units import KIB
 
 BASE: Final = "desk-vm"
@@ -246,8 +246,8 @@ def _scheduler(name: str, kernel: str) -> str:
 
     Distributions backport the schedulers of blk-mq to older releases; the legacy name replaces them there.
     """
-    if name not in get_args(Scheduler):
+    if name not in modelled():
         return f'"noop"  # {name} is not modelled'
     if refusal(name, kernel) is not None:
-        name = LEGACY.get(name, name)
+        name = legacy_names().get(name, name)
     return f'"{name}"'

@@ -1,9 +1,8 @@
 """Requests that wait for the device, and merge while they wait.
 
 Stands for elv_merge, elv_attempt_insert_merge, attempt_back_merge and attempt_front_merge (block/elevator.c,
-blk-merge.c).  `dispatch` has the order in which deadline, mq-deadline and CFQ dispatch them; noop and none
-have the order of arrival.  Also stands for the software queues of blk-mq without a scheduler
-(blk_bio_list_merge).  Pure.
+blk-merge.c).  An I/O scheduler (`models.io_schedulers`) has the order in which they leave.  Also stands for
+the software queues of blk-mq without a scheduler (blk_bio_list_merge).  Pure.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from wbsim.models.bio import Bio, Request
-from wbsim.models.block.dispatch import Cfq, Deadline, Dispatch
+from wbsim.models.bio import Bio, IoScheduler, Request
 from wbsim.models.block.merge import BACK, FRONT, NEW, Bounds, Merge, try_join, try_merge
-from wbsim.models.block.spec import ElevatorRules
 from wbsim.sim.invariants import require
 
 SOFTWARE_QUEUE_TRIED: Final = 8
@@ -30,21 +27,17 @@ class Elevator:
     """The requests of one queue that the driver has not taken yet.
 
     A bio is first tried against the request that merged last.  Unless nomerges is 1, the hash of ends is
-    tried next and, with a scheduler that ``sorts``, the hash of starts.  With such a scheduler a request that
-    has grown is joined with a neighbour that it touches.  *put* is called with each request that another
-    request has taken in (blk_put_request).  *low_latency*: see `Cfq`.
+    tried next and, with a *scheduler* that ``sorts``, the hash of starts.  With such a scheduler a request
+    that has grown is joined with a neighbour that it touches.  *put* is called with each request that another
+    request has taken in (blk_put_request).
     """
 
     def __init__(
-        self, rules: ElevatorRules, bounds: Bounds, put: Callable[[Request], None] = lambda _: None,
-        low_latency: bool = True,
-    ) -> None:  # fmt: skip
+        self, scheduler: IoScheduler, bounds: Bounds, put: Callable[[Request], None] = lambda _: None
+    ) -> None:
         self._put = put
-        self.sorts = rules.sorts
-        self._order: Dispatch | None = None
-        if rules.sorts:
-            self._order = Cfq(low_latency) if rules.scheduler == "cfq" else Deadline(rules.fifo_batch)
-        self._sync_apart = rules.scheduler == "cfq"
+        self._scheduler = scheduler
+        self.sorts = scheduler.sorts
         self._only_cheap = bounds.only_cheap
         self._bounds = bounds
         self._arrivals = 0
@@ -118,31 +111,26 @@ class Elevator:
             self._by_end[request.end_sector] = request
             if self._last_merge is None:
                 self._last_merge = request
-        if self._order is not None:
+        if self.sorts:
             self._by_start[request.start_sector] = request
-            self._order.lane_of(request).add(request, self._arrivals)
-            self._order.arrived(request)
+            self._scheduler.add(request, self._arrivals)
 
     def next(self, now_ns: int) -> Request | None:
         """Remove the request that goes to the driver at *now_ns*, and return it; None: none may go yet."""
-        order = self._order
-        if order is None:
-            request: Request | None = next(iter(self.waiting))
-        elif (request := order.choose(now_ns)) is not None:
-            order.lane_of(request).head = request.end_sector
+        request = self._scheduler.next(now_ns) if self.sorts else next(iter(self.waiting))
         if request is not None:
             self.remove(request)
         return request
 
     def completed(self, request: Request, now_ns: int) -> None:
         """Take note of *request*, which the device has completed."""
-        if self._order is not None:
-            self._order.completed(request, now_ns)
+        if self.sorts:
+            self._scheduler.completed(request, now_ns)
 
     def remove(self, request: Request) -> None:
         """Remove *request*, which waits here."""
-        if self._order is not None:
-            self._order.lane_of(request).remove(request)
+        if self.sorts:
+            self._scheduler.remove(request)
             _forget(self._by_start, request.start_sector, request)
         _forget(self._by_end, request.end_sector, request)
         del self.waiting[request]
@@ -161,13 +149,8 @@ class Elevator:
                     request in self.waiting and getattr(request, edge) == sector,
                     f"elevator: the request at {edge} {sector} must wait there: {request}",
                 )
-        order = self._order
-        if order is not None:
-            for lane in order.lanes:
-                mine = [request.start_sector for request in self.waiting if order.lane_of(request) is lane]
-                require(
-                    lane.sectors() == sorted(mine), "elevator: the waiting requests must be sorted by sector"
-                )
+        if self.sorts:
+            self._scheduler.check(list(self.waiting))
 
     def _back(self, request: Request, bio: Bio) -> Merge:
         end = request.end_sector
@@ -194,8 +177,8 @@ class Elevator:
         return FRONT
 
     def _alike(self, request: Request, sync: bool) -> bool:
-        """Return whether *request* may grow by a bio or a request with this REQ_SYNC (cfq_allow_merge)."""
-        return not self._sync_apart or request.sync == sync
+        """Return whether *request* may grow by a bio or a request with this REQ_SYNC."""
+        return not self.sorts or self._scheduler.allows(request, sync)
 
     def _refused(self, request: Request) -> None:
         if request.nomerge and self._last_merge is request:
@@ -222,11 +205,11 @@ class Elevator:
         self._by_end[request.end_sector] = request
 
     def _start_moved(self, request: Request, old_start: int) -> None:
-        if self._order is None:
+        if not self.sorts:
             return
         _forget(self._by_start, old_start, request)
         self._by_start[request.start_sector] = request
-        self._order.lane_of(request).moved(request, old_start)
+        self._scheduler.moved(request, old_start)
 
 
 class SoftwareQueue:

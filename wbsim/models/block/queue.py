@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from wbsim.models.bio import FLUSH, READ, Bio, BlockDevice, Request
+from wbsim.models.bio import FLUSH, READ, Bio, BlockDevice, IoScheduler, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import QueuePlug, plug_of
@@ -67,19 +67,16 @@ class Queue:
         costs: BlockCosts,
         device: BlockDevice,
         processors: Processors,
+        scheduler: IoScheduler,
         wbt: bool = False,
-        low_latency: bool = True,
     ) -> None:
         self._env = env = parts.env
         self._device = device
         self._processors = processors
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
-        # A scheduler's limit for asynchronous requests is the limit for all requests here.  The kernel leaves
-        # the rest to synchronous reads, and the model has only those of metadata.
-        self._async, self._sync = POOLS[pool](
-            env, spec.elevator.async_depth or spec.nr_requests, parts.congestion.ended
-        )
+        size = spec.elevator.pool_size(spec.nr_requests)
+        self._async, self._sync = POOLS[pool](env, size, parts.congestion.ended)
         self._plug = plug_of(rules, env, parts.urgent, self._feed_driver)
         self._busy_since: int | None = None
         self._flushes: deque[Request] = deque()  # they pass the elevator
@@ -91,7 +88,7 @@ class Queue:
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
         self.bounds = bounds_of(spec.limits, rules)
-        self.elevator = Elevator(spec.elevator, self.bounds, self._put, low_latency)
+        self.elevator = Elevator(scheduler, self.bounds, self._put)
         self.limits = spec.limits
         # Copies: a spec's own attributes are slow to read.
         self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from wbsim.models.block.schedulers import BY_DEADLINE, FIRST_IN_FIRST_OUT, Scheduler, modelled
+from wbsim.models.io_schedulers.spec import AnyIoScheduler
 from wbsim.sim.param import BadValue, Bytes, BytesOrNone, Count, Flag, Ns, Spec, number
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
@@ -82,37 +82,6 @@ class PlugRules(Spec):
     unplug_time: Ns | None = None
 
 
-class ElevatorRules(Spec):
-    """The I/O scheduler of a queue.
-
-    deadline and mq-deadline dispatch by sector, in batches of reads or of writes.  cfq dispatches synchronous
-    requests in order of arrival, and leaves a part of the time to the others, which go by sector.
-
-    * ``scheduler``: the name of the scheduler as in sysfs.
-    * ``fifo_batch``: the number of requests in a batch of deadline and mq-deadline.
-    * ``async_depth``: the limit of mq-deadline for requests that are not synchronous reads (5.14 and later);
-      without it, no limit.  It is three quarters of nr_requests to 6.8; 6.18 has no limit.
-    """
-
-    scheduler: Annotated[Scheduler, BeforeValidator(modelled)]
-    fifo_batch: Count
-    async_depth: Count | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> ElevatorRules:
-        if self.async_depth is not None and self.scheduler not in BY_DEADLINE:
-            what = (
-                f"{self.async_depth} has no effect: {self.scheduler} does not have async_depth; leave it out"
-            )
-            raise BadValue(what, "async_depth")
-        return self
-
-    @property
-    def sorts(self) -> bool:
-        """True if the scheduler dispatches by sector."""
-        return self.scheduler not in FIRST_IN_FIRST_OUT
-
-
 class QueueSpec(Spec):
     """One request queue: its limits, its scheduler, its pool and the driver's depth.
 
@@ -127,7 +96,7 @@ class QueueSpec(Spec):
     """
 
     limits: QueueLimits
-    elevator: ElevatorRules
+    elevator: AnyIoScheduler
     nr_requests: Count
     driver_depth: Count
     write_cache: Literal["write back", "write through"]
@@ -137,10 +106,10 @@ class QueueSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> QueueSpec:
-        depth = self.elevator.async_depth
-        if depth is not None and depth > self.nr_requests:
-            what = f"{depth} is more than nr_requests; give at most {self.nr_requests}"
-            raise BadValue(what, "elevator", "async_depth")
+        try:
+            self.elevator.pool_size(self.nr_requests)
+        except BadValue as error:
+            raise BadValue(str(error), "elevator", *error.path) from None
         return self
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from wbsim.models.kinds import CHOOSES
 from wbsim.sim.param import Given, Inputs, Origin
 from wbsim.sim.units import quantity
 
@@ -59,10 +60,11 @@ def purposes_in(folder: str) -> Mapping[str, str]:
 def put_over(base: Inputs, own: Inputs) -> Inputs:
     """Return *base* with *own* put over it, table by table.
 
-    A table of another ``kind`` or with a ``like`` replaces the complete table.  So do disks of which one has
+    A table of another kind or with a ``like`` replaces the complete table.  So do disks of which one has
     a new name: such a file lists all disks of its machine.
     """
-    if "like" in own or ("kind" in own and "kind" in base and own["kind"].value != base["kind"].value):
+    chosen = [key for key in CHOOSES if key in own and key in base]
+    if "like" in own or any(own[key].value != base[key].value for key in chosen):
         return own
     merged = dict(base)
     for key, value in own.items():

@@ -65,8 +65,13 @@ def _inputs(name: str) -> Inputs:
     """Return the inputs of the kernel *name*; filesystems without rules of releases have none."""
     rules = inputs_of(name)
     filesystems = {kind: rules["filesystems"].get(kind, {}) for kind in kinds("filesystems")}
+    schedulers = {
+        kind.names[0]: rules["schedulers"].get(kind.names[0], {})
+        for kind in kinds("io_schedulers").values()
+        if kind.spec.Rules.model_fields
+    }
     decided = {key: given for key, given in rules.items() if key in KernelSpec.model_fields}
-    return {"name": name, **decided, "filesystems": filesystems}
+    return {"name": name, **decided, "filesystems": filesystems, "schedulers": schedulers}
 
 
 class Kernels(Mapping[str, KernelSpec]):

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import Final
 
-from wbsim.models.catalogue.data_files import names_in, part_in
+from wbsim.models.catalogue.data_files import names_in, part_in, put_over
 from wbsim.models.catalogue.drives import disk_of
 from wbsim.models.catalogue.kernels import LAST
 from wbsim.models.catalogue.on_demand import OnDemand
+from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import MachineSpec
 
@@ -35,8 +36,14 @@ def _machine(name: str, release: Release) -> MachineSpec:
     """Return the machine *name* with the queues that *release* gives its disks."""
     machine = part_in(FOLDER, name)
     disks = {disk: disk_of(given, release) for disk, given in machine["disks"].items()}
-    parts = {part: machine[part] for part in ("processors", "memory")}
-    return MachineSpec.model_validate({"name": name, **parts, "disks": disks})
+    costs = {kind: of.spec.reference_costs for kind, of in kinds("filesystems").items()}
+    paths = machine["processors"]["paths"]
+    processors = put_over(
+        machine["processors"], {"paths": {"filesystems": {**costs, **paths["filesystems"]}}}
+    )
+    return MachineSpec.model_validate(
+        {"name": name, "processors": processors, "memory": machine["memory"], "disks": disks}
+    )
 
 
 MACHINES: Final = machines_of(release_of(LAST))

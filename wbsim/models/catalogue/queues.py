@@ -56,10 +56,7 @@ def nvme_queue(release: Release, most_bytes: Given = _NVME_MOST) -> Inputs:
             "max_segments": segments,
             **_COMMON_LIMITS,
         },
-        "elevator": {
-            "scheduler": specified(scheduler, f"{_SCHEDULERS}: several hardware queues"),
-            "fifo_batch": _FIFO_BATCH,
-        },
+        "elevator": {"scheduler": specified(scheduler, f"{_SCHEDULERS}: several hardware queues")},
         "nr_requests": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
         "driver_depth": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
         "wbt": specified(True, f"{_WBT}: wbt_lat_usec is not 0 by default, from 4.10 on"),
@@ -93,7 +90,6 @@ _COMMON_LIMITS: Final = {
     "nomerges": specified(0, "the kernel's default"),
     "max_discard_bytes": NO_DISCARD,
 }
-_FIFO_BATCH: Final = specified(16, "docs/kernel/schedulers.md#deadline-and-mq-deadline [V 3.10, 6.12]")
 _WBT_OF_ONE_QUEUE: Final = f"{_WBT}: CONFIG_BLK_WBT_MQ is y, CONFIG_BLK_WBT_SQ is n [R]"
 
 
@@ -117,8 +113,10 @@ def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> I
         nr_requests = specified(
             2 * min(depth, 128), f"{_TAGS}: blk_mq_init_sched, twice the depth, at most 2 x 128 [V 6.1-6.17]"
         )
-    elevator = {"scheduler": scheduler, "fifo_batch": _FIFO_BATCH}  # NOTE: 5.14 to 6.8 have an async_depth
-    return {"elevator": elevator, "nr_requests": nr_requests}
+    return {
+        "elevator": {"scheduler": scheduler},
+        "nr_requests": nr_requests,
+    }  # NOTE: no async_depth (5.14-6.8)
 
 
 _QUEUES: Final[Mapping[str, Callable[[Release], Inputs]]] = {

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import model_validator
 
 from wbsim.models.kinds import by_kind, kind_field
-from wbsim.sim.param import BadValue, Bytes, CountOrNone, Named, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, CountOrNone, Inputs, Named, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES
 
 
@@ -77,12 +77,14 @@ class FilesystemSpec(Spec):
     """The decisions of mkfs and mount.
 
     ``Costs`` and ``Rules``: the specs for the costs of the paths and the rules of an era.
+    ``reference_costs``: the costs on a machine whose file in the catalogue does not have the filesystem.
 
     * ``size``: the size of the filesystem.
     """
 
     Costs: ClassVar[type[Spec]] = FilesystemCosts
     Rules: ClassVar[type[Spec]] = NoNumbers
+    reference_costs: ClassVar[Inputs] = {"writer": {}, "flusher": {}}
     has_bulkstat: ClassVar[bool] = False
     """True: inodes can be read in bulk, without their names."""
     hashed_inodes: ClassVar[bool] = True

@@ -7,8 +7,8 @@ later releases do not have.  A value without an origin comes from the kernel's s
 evidence, and ``CHANGES`` in tests/models/kernel_rules/test_table.py, state the change as well.
 
 Most keys are paths in `KernelSpec`: ``plug.max_requests`` is ``kernel.plug.max_requests`` in a configuration.
-The others say which queue a disk gets (``queue``), which I/O schedulers exist (``schedulers``), and what mkfs
-of the time makes (``mkfs``).  Some depend on a *condition*: the driver of the disk, or the name of a patched
+The others say which queue a disk gets and which I/O schedulers exist (``queue``), and what mkfs of the time
+makes (``mkfs``).  Some depend on a *condition*: the driver of the disk, or the name of a patched
 kernel.
 
 The order of the keys is that of a page: limits, throttling, flusher, filesystem, plug, queue.  Locks and
@@ -49,6 +49,7 @@ _APART: Final = "docs/kernel/merging.md#requests-that-stay-apart"
 _INSERTION: Final = "docs/kernel/merging.md#insertion-from-a-plug"
 _SCHEDULERS: Final = "docs/kernel/schedulers.md#which-scheduler-a-disk-gets"
 _CFQ: Final = "docs/kernel/schedulers.md#cfq"
+_DEADLINE: Final = "docs/kernel/schedulers.md#deadline-and-mq-deadline"
 _TAGS: Final = "docs/kernel/schedulers.md#tags"
 _WBT: Final = "docs/kernel/schedulers.md#blk-wbt"
 _DIRTY: Final = "docs/kernel/throttling.md#limits"
@@ -482,10 +483,16 @@ _QUEUES: Final = (
          "Requests are tags that reads and writes share; wbsim has them for all disks from here on."),
     ),
     _history(
-        "cfq_low_latency",
+        "schedulers.cfq.low_latency",
         ("2.6.29", False, f"{_CFQ} [V 2.6.30]"),
         ("2.6.32", True, f"{_CFQ} [R]: cfq_latency; [V 2.6.34]",
          "CFQ holds asynchronous writes back after a synchronous request that was late."),
+    ),
+    _history(
+        "schedulers.deadline.resumes",
+        ("2.6.29", False, f"{_DEADLINE} [R]"),
+        ("5.14", True, f"{_DEADLINE} [R]: a position for each direction and priority",
+         "A batch in the other direction goes on where the last one ended, not with the oldest request."),
     ),
     _history(
         "wbt",
@@ -547,7 +554,7 @@ _QUEUES: Final = (
     ),
     *(
         _history(
-            f"schedulers.{name}",
+            f"queue.schedulers.{name}",
             ("2.6.29", True, f"{_SCHEDULERS} [V 4.20]"),
             ("5.0", ABSENT, f"{_SCHEDULERS} [V 4.20, 5.0.1]", f"{name} is gone with the legacy block layer."),
         )
@@ -555,7 +562,7 @@ _QUEUES: Final = (
     ),
     *(
         _history(
-            f"schedulers.{name}",
+            f"queue.schedulers.{name}",
             ("2.6.29", ABSENT, f"{_SCHEDULERS} [R]"),
             (since, True, f"{_SCHEDULERS} {tag}", f"{name} exists."),
         )

@@ -1,0 +1,112 @@
+"""Waiting requests by arrival and by sector, for schedulers that sort."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+from wbsim.models.bio import IoScheduler, Request
+from wbsim.sim.invariants import require
+
+
+class Lane:
+    """Waiting requests of one kind, by arrival and by sector; the ``head`` is where the last one ended."""
+
+    __slots__ = ("_by_sector", "_expire_ns", "_waiting", "head")
+
+    def __init__(self, expire_ns: int) -> None:
+        self._expire_ns = expire_ns
+        self._waiting: dict[Request, int] = {}  # with their arrivals, oldest first
+        self._by_sector: list[tuple[int, int, Request]] = []
+        self.head = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, request: Request, arrival: int) -> None:
+        """Add *request*, which came after *arrival* others of its queue."""
+        self._waiting[request] = arrival
+        insort(self._by_sector, (request.start_sector, arrival, request))
+
+    def remove(self, request: Request) -> None:
+        """Remove *request*."""
+        del self._by_sector[self._place(request, request.start_sector)]
+        del self._waiting[request]
+
+    def moved(self, request: Request, old_start: int) -> None:
+        """Sort *request* again, which began at sector *old_start* before it grew at its front."""
+        del self._by_sector[self._place(request, old_start)]
+        insort(self._by_sector, (request.start_sector, self._waiting[request], request))
+
+    def oldest(self) -> Request:
+        """Return the request that came first."""
+        return next(iter(self._waiting))
+
+    def expired(self, now_ns: int) -> bool:
+        """Return whether the oldest request has waited for the lane's fifo_expire."""
+        return now_ns - self.oldest().started_ns >= self._expire_ns
+
+    def ahead(self) -> Request | None:
+        """Return the first request, by sector, at or behind the head; None: there is none."""
+        at = bisect_left(self._by_sector, (self.head,))
+        return self._by_sector[at][2] if at < len(self._by_sector) else None
+
+    def lowest(self) -> Request:
+        """Return the request with the lowest sector."""
+        return self._by_sector[0][2]
+
+    def sectors(self) -> list[int]:
+        """Return the start sectors in the order in which a sweep finds them."""
+        return [start for start, _, _ in self._by_sector]
+
+    def _place(self, request: Request, start: int) -> int:
+        return bisect_left(self._by_sector, (start, self._waiting[request]))
+
+
+class Lanes(IoScheduler):
+    """A scheduler with two lanes, which hold all waiting requests."""
+
+    lanes: tuple[Lane, Lane]
+
+    def lane_of(self, request: Request) -> Lane:
+        """Return the lane in which *request* waits."""
+        raise NotImplementedError
+
+    def choose(self, now_ns: int) -> Request | None:
+        """See `IoScheduler.next`, which removes nothing."""
+        raise NotImplementedError
+
+    def arrived(self, request: Request) -> None:
+        """Take note of *request*, which begins to wait."""
+
+    def allows(self, request: Request, sync: bool) -> bool:
+        """See `IoScheduler.allows`."""
+        return True
+
+    def add(self, request: Request, arrival: int) -> None:
+        """See `IoScheduler.add`."""
+        self.lane_of(request).add(request, arrival)
+        self.arrived(request)
+
+    def remove(self, request: Request) -> None:
+        """See `IoScheduler.remove`."""
+        self.lane_of(request).remove(request)
+
+    def moved(self, request: Request, old_start: int) -> None:
+        """See `IoScheduler.moved`."""
+        self.lane_of(request).moved(request, old_start)
+
+    def next(self, now_ns: int) -> Request | None:
+        """See `IoScheduler.next`."""
+        request = self.choose(now_ns)
+        if request is not None:
+            self.lane_of(request).head = request.end_sector
+        return request
+
+    def completed(self, request: Request, now_ns: int) -> None:
+        """See `IoScheduler.completed`."""
+
+    def check(self, waiting: list[Request]) -> None:
+        """See `IoScheduler.check`: each lane has its requests, sorted by sector."""
+        for lane in self.lanes:
+            mine = [request.start_sector for request in waiting if self.lane_of(request) is lane]
+            require(lane.sectors() == sorted(mine), "elevator: the waiting requests must be sorted by sector")

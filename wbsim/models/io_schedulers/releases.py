@@ -1,0 +1,58 @@
+"""The I/O schedulers of each release, by the names that the kernel has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from wbsim.models.kernel_rules.lookup import rules_of
+from wbsim.models.kernel_rules.table import RULES
+from wbsim.models.kinds import kinds
+from wbsim.models.release import Release, release_of
+
+_EXISTS: Final = "queue.schedulers."
+"""The first part of the key of the rule that a scheduler exists."""
+
+
+def every_name() -> set[str]:
+    """Return the names of the schedulers that any release has."""
+    return {row.key.removeprefix(_EXISTS) for row in RULES if row.key.startswith(_EXISTS)}
+
+
+def modelled() -> list[str]:
+    """Return the names of the schedulers that can be run."""
+    return list(kinds("io_schedulers"))
+
+
+def legacy_names() -> Mapping[str, str]:
+    """Return the name that the legacy request queue has for each scheduler of blk-mq that it has, too.
+
+    A machine may have this name under every kernel: it stands for the other name in releases that have that.
+    """
+    every = [kind.names for kind in dict.fromkeys(kinds("io_schedulers").values())]
+    return {new: legacy for legacy, *others in every for new in others}
+
+
+def schedulers_of(release: Release) -> list[str]:
+    """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue."""
+    return [
+        key.removeprefix(_EXISTS)
+        for (key, _), row in rules_of(release).items()
+        if key.startswith(_EXISTS) and row.exists
+    ]
+
+
+def refusal(scheduler: str, kernel: str) -> str | None:
+    """Return why *kernel* cannot run *scheduler*, as the text of an error.
+
+    None: it can, or *kernel* is not the name of a release, or no release has *scheduler*.
+    """
+    try:
+        release = release_of(kernel)
+    except ValueError:
+        return None
+    there = schedulers_of(release)
+    if scheduler in there or scheduler in legacy_names().values() or scheduler not in every_name():
+        return None
+    those = ", ".join(name for name in there if name in modelled())
+    return f"{scheduler} does not exist in Linux {kernel}; use one of {those}"
