@@ -49,6 +49,13 @@ def test_timeline_has_a_line_for_each_interval() -> None:
         "",
         "sda: 0.8 MB/s, coefficient of variation 1.11",
     ]
+    counted = replace(OF, levels=LEVELS | {"flushed": (5, 7, 11), "dirty_at_end": (1, 2, 3)})
+    columns = [
+        line.split()[-7:-5] for line in timeline(counted, 1.0, ["flushed", "dirty_at_end"]).splitlines()[2:6]
+    ]
+    assert columns == [["5", "1"], ["2", "2"], ["2", "2"], ["2", "3"]], (
+        "a counter has its rate, and a level its end"
+    )
     two = replace(OF, disks={"sda": OF.disks["sda"], "sdb": OF.disks["sda"]})
     levels = {**LEVELS, **{name.replace("sda", "sdb"): of for name, of in LEVELS.items()}}
     text = timeline(replace(two, levels=levels), 2.0).splitlines()

@@ -124,7 +124,7 @@ def free_in_one_tree(machine: Machine) -> None:
 
 def ail_out_of_order(machine: Machine) -> None:
     log = filesystem(machine).metadata.log
-    log._written += 512
+    log._head += 512
     log.ail = {MetaBuffer(8, 8): log.written_bytes, MetaBuffer(16, 8): 0}
     log._set_room()
 
@@ -147,12 +147,12 @@ def works_unseen(machine: Machine) -> None:
 
 def waits_beside_an_idle_one(machine: Machine) -> None:
     machine.processors._queues[0].keep(machine.env.task("somebody"), 0)
-    machine.processors._waiting += 1
+    machine.processors._ready_count += 1
     machine.processors._loose += 1
 
 
 def waits_nowhere(machine: Machine) -> None:
-    machine.processors._waiting += 1
+    machine.processors._ready_count += 1
 
 
 def writes_uncounted(machine: Machine) -> None:
@@ -194,7 +194,7 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (PAGED, "loop-xfs", free_in_one_tree, "blocks are counted, its extents have"),
     (SMALL, "loop-xfs", ail_out_of_order, "in the order in which the items were logged"),
     (SMALL, "loop-xfs", full_too_early, "log: full is"),
-    (SMALL, "loop-xfs", add(lambda m: filesystem(m).metadata.log, "_written", 1), "whole sectors"),
+    (SMALL, "loop-xfs", add(lambda m: filesystem(m).metadata.log, "_head", 1), "whole sectors"),
     (SMALL, "loop-ext4", journal_forgets, "blocks are used"),
     (SMALL, "loop-ext4", add(lambda m: filesystem(m).metadata.journal, "credits", -1_000),
      "neither may be negative"),

@@ -150,8 +150,8 @@ class IoScheduler(Protocol):
     def completed(self, request: Request, now_ns: int) -> None:
         """Take note of *request*, which the device has completed; flushes pass by the scheduler."""
 
-    def check(self, waiting: list[Request]) -> None:
-        """Check that the scheduler has all *waiting* requests.
+    def check(self, requests: list[Request]) -> None:
+        """Check that the scheduler has all *requests*, which wait.
 
         Raises:
             LawBroken: a request is missing, or has another place.

@@ -164,8 +164,8 @@ class Bandwidth(Protocol):
     def start(self, pages_per_s: int) -> None:
         """Start all estimates at *pages_per_s*, before anything is measured."""
 
-    def update_write(self, elapsed: int, written: int, hz: int) -> None:
-        """Update the write bandwidth: *written* pages were completed in the last *elapsed* jiffies."""
+    def update_write(self, elapsed: int, pages: int, hz: int) -> None:
+        """Update the write bandwidth: *pages* were completed in the last *elapsed* jiffies."""
 
 
 class Wb(Protocol):
@@ -218,17 +218,17 @@ class Wb(Protocol):
     def take_off(self, inode: Inode) -> None:
         """Take *inode* off its list."""
 
-    def queue_io(self, older_than_ns: int, only: Superblock | None = None) -> int:
+    def queue_io(self, older_than_ns: int, superblock: Superblock | None = None) -> int:
         """Refill b_io from b_more_io and from the inodes dirtied by *older_than_ns*; return how many moved.
 
-        *only*: move inodes of this superblock alone, where each superblock has separate lists.
+        *superblock*: move its inodes alone, where each superblock has separate lists.
         """
 
-    def holds(self, inodes: deque[Inode], only: Superblock | None) -> bool:
-        """Return whether *inodes*, one of the lists, holds an inode; *only* as in `queue_io`."""
+    def holds(self, inodes: deque[Inode], superblock: Superblock | None) -> bool:
+        """Return whether *inodes*, one of the lists, holds an inode; *superblock* as in `queue_io`."""
 
-    def take(self, only: Superblock, now_ns: int) -> Inode | None:
-        """Take the first inode of the superblock *only* off b_io; None if there is no such inode.
+    def take(self, superblock: Superblock, now_ns: int) -> Inode | None:
+        """Take the first inode of *superblock* off b_io; None if there is no such inode.
 
         Inodes of other superblocks before it go back to b_dirty and count as dirtied at *now_ns*
         (redirty_tail).  Where each superblock has separate lists, they stay on b_io, in their order.

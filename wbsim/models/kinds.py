@@ -43,13 +43,13 @@ def key_of(spec: type[Any]) -> str:
 def kinds(folder: str) -> dict[str, Kind]:
     """Return the kinds in ``models/<folder>`` by their names."""
     package = import_module(f"wbsim.models.{folder}")
-    found = {}
+    entries = {}
     for module_info in iter_modules(package.__path__):
         module = import_module(f"wbsim.models.{folder}.{module_info.name}")
         if hasattr(module, "SPEC"):
             kind = Kind(module.SPEC, module.COMPONENT)
-            found.update(dict.fromkeys(kind.names, kind))
-    return found
+            entries.update(dict.fromkeys(kind.names, kind))
+    return entries
 
 
 def component_of(folder: str, spec: Spec) -> Any:
@@ -65,11 +65,11 @@ def kind_field(folder: str, key: str = "kind") -> BeforeValidator:
             return value
         kind = value.get(key)
         kind = kind.value if isinstance(kind, Given) else kind
-        known = kinds(folder)
-        if not isinstance(kind, str) or kind not in known:
-            what = "is missing" if kind is None else f"is {kind!r}"
-            raise BadValue(f"{what}; use one of {', '.join(sorted(known))}", key)
-        spec = known[kind].spec
+        choices = kinds(folder)
+        if not isinstance(kind, str) or kind not in choices:
+            message = "is missing" if kind is None else f"is {kind!r}"
+            raise BadValue(f"{message}; use one of {', '.join(sorted(choices))}", key)
+        spec = choices[kind].spec
         return _validated(spec, {**getattr(spec, "defaults", {}), **value}, kind)
 
     return BeforeValidator(parse)
@@ -84,12 +84,12 @@ def by_kind(folder: str, part: str) -> BeforeValidator:
     def parse(value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        known = kinds(folder)
+        choices = kinds(folder)
         specs = {}
         for kind, entry in value.items():
-            if kind not in known:
-                raise ValueError(f"{kind!r} is unknown in {folder}; use one of {', '.join(sorted(known))}")
-            spec = getattr(known[kind].spec, part)
+            if kind not in choices:
+                raise ValueError(f"{kind!r} is unknown in {folder}; use one of {', '.join(sorted(choices))}")
+            spec = getattr(choices[kind].spec, part)
             specs[kind] = entry if isinstance(entry, Spec) else _validated(spec, entry, kind)
         return specs
 
@@ -102,5 +102,7 @@ def _validated(spec: type[Spec], value: Any, kind: str) -> Spec:
     except ValidationError as error:
         # pydantic would flatten the error to one text; callers need the place of each problem.
         raise PydanticCustomError(
-            "variant", "not a valid {kind}", {"kind": kind, "errors": error.errors(), "spec": spec}
+            "variant",
+            "not a valid {kind}",  # noqa: RUF027  pydantic fills it in
+            {"kind": kind, "errors": error.errors(), "spec": spec},
         ) from None

@@ -144,33 +144,31 @@ class Machine:
         self.processors.check()
         for thread in self.threads:
             life = life_of(thread.task, thread.spent, self.env.now)
-            lived, other = sum(life.values()), life.get(OTHER, 0)
+            lived, rest = sum(life.values()), life.get(OTHER, 0)
             require(
-                thread.task.running or (lived == self.env.now and other >= 0),
+                thread.task.running or (lived == self.env.now and rest >= 0),
                 f"{thread.task.name}: accounted time {lived} ns differs from elapsed time {self.env.now} ns;"
-                f" {other} ns have no cause",
+                f" {rest} ns have no cause",
             )
         for queue in self.queues.values():
             queue.check()
         for sb in self.mounts.values():
             sb.filesystem.check()
             sb.inodes.check()
-        flying, counted = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
-        require(
-            flying == counted, f"pages under writeback: {counted} are counted, the superblocks have {flying}"
-        )
+        flying, total = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
+        require(flying == total, f"pages under writeback: {total} are counted, the superblocks have {flying}")
         for bdi in dict.fromkeys(sb.bdi for sb in self.mounts.values()):
-            written, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.writes.sectors
+            pages, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.writes.sectors
             require(
-                written * PAGE_SECTORS <= sectors,
-                f"{bdi.name}: {written} pages became clean, but only {sectors} sectors were written",
+                pages * PAGE_SECTORS <= sectors,
+                f"{bdi.name}: {pages} pages became clean, but only {sectors} sectors were written",
             )
             for wb in bdi.wbs:
                 wb.check()
-                listed = sum(inode.dirty_pages for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io))
+                list_pages = sum(inode.dirty_pages for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io))
                 require(
-                    self.flushers.in_progress(wb) or listed == wb.dirty,
-                    f"{wb.name}: its flusher sleeps, {wb.dirty} pages are dirty, {listed} are listed",
+                    self.flushers.in_progress(wb) or list_pages == wb.dirty,
+                    f"{wb.name}: its flusher sleeps, {wb.dirty} pages are dirty, {list_pages} are listed",
                 )
 
 
@@ -224,13 +222,15 @@ class _Builder:
         self._parts = Parts(self._supply)
         self._shared_locks = shared_locks(self._parts, self._kernel.inodes)
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
-        self._superblocks = {name: self._mount(name, at // PAGE_BYTES) for name, at in scenario.first_bytes()}
+        self._superblocks = {
+            name: self._mount(name, start_byte // PAGE_BYTES) for name, start_byte in scenario.first_bytes()
+        }
         inodes = [sb.inodes for sb in self._superblocks.values()]
         Kswapds(self._parts, self._cpu.nodes, self._cache, inodes)
         self._throttle = self._make_throttle()
         self._flushers = self._make_flushers()
         self._calls = self._system_calls()
-        self._running = sum(not program.workload.endless for program in scenario.programs.values())
+        self._programs_left = sum(not program.workload.endless for program in scenario.programs.values())
         self.machine = Machine(
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
             threads=self._threads, thread=self._parts.thread, give_up_ns=scenario.give_up,
@@ -359,7 +359,7 @@ class _Builder:
             program_scale=cpu.writer_scale if cpu.program_scale is None else cpu.program_scale,
             start_ns=program.start,
             calls=self._calls,
-            on_end=partial(self._ended, program.memory),
+            on_end=partial(self._end_program, program.memory),
         )
         if not program.workload.endless:
             self.machine.starts[name] = program.start
@@ -369,11 +369,11 @@ class _Builder:
     def _mount_of(self, path: str) -> MountedSuperblock:
         return self._superblocks[self._scenario.mount_of(path)]
 
-    def _ended(self, memory: int) -> None:
+    def _end_program(self, memory: int) -> None:
         """Handle the end of a program with *memory* bytes; after the last, sync if wanted, and halt."""
         self._cache.take(-memory)
-        self._running -= 1
-        if self._running:
+        self._programs_left -= 1
+        if self._programs_left:
             return
         if not self._scenario.sync_after:
             self._env.halt()
@@ -388,12 +388,12 @@ def scaled(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
     """
     values: dict[str, Any] = {}
     transactions: frozenset[str] = getattr(type(costs), "TRANSACTIONS", frozenset())
-    for name, of in type(costs).model_fields.items():
-        value, by = getattr(costs, name), factor * of_transactions if name in transactions else factor
+    for name, field_info in type(costs).model_fields.items():
+        value, multiplier = getattr(costs, name), factor * of_transactions if name in transactions else factor
         if isinstance(value, Spec):
-            values[name] = scaled(value, by)
+            values[name] = scaled(value, multiplier)
         elif value is not None:
-            values[name] = round(value * by) if unit_of(of) == "ns" else value
+            values[name] = round(value * multiplier) if unit_of(field_info) == "ns" else value
     return type(costs).model_validate(values)
 
 
@@ -412,14 +412,14 @@ def lock_times(cpu: ProcessorSpec, kernel: KernelSpec) -> LockTimes:
 
 def _device(parts: Parts, spec: DeviceSpec, name: str) -> BlockDevice:
     """Return the component of *spec*, with the devices that it consists of."""
-    given: dict[str, Any] = {"worker": parts.thread(f"{name}/worker")} if spec.has_worker else {}
-    for part, of in spec.parts().items():
-        if isinstance(of, tuple):
-            given[part] = [_device(parts, member, f"{name}.{i}") for i, member in enumerate(of)]
+    arguments: dict[str, Any] = {"worker": parts.thread(f"{name}/worker")} if spec.has_worker else {}
+    for part, part_spec in spec.parts().items():
+        if isinstance(part_spec, tuple):
+            arguments[part] = [_device(parts, member, f"{name}.{i}") for i, member in enumerate(part_spec)]
         else:
-            given[part] = _device(parts, of, f"{name}.{part}")
+            arguments[part] = _device(parts, part_spec, f"{name}.{part}")
     parts.env.next_rank()
     make: DeviceFactory = component_of("devices", spec)
-    device = make(env=parts.env, spec=spec, name=name, **given)
+    device = make(env=parts.env, spec=spec, name=name, **arguments)
     parts.env.next_rank()
     return device

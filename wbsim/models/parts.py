@@ -99,31 +99,31 @@ class Parts:
 
     def of(self, owner: str) -> Parts:
         """Return the maker of parts for *owner*, which belongs to this maker's owner."""
-        return Parts(self._supply, self._named(owner), self.urgent) if owner else self
+        return Parts(self._supply, self._full_name(owner), self.urgent) if owner else self
 
-    def _named(self, name: str) -> str:
+    def _full_name(self, name: str) -> str:
         return f"{self._owner}/{name}" if self._owner else name
 
     def thread(self, name: str) -> Thread:
         """Return a thread of the kernel."""
-        return self._supply.make_thread(self._named(name), False)
+        return self._supply.make_thread(self._full_name(name), False)
 
     def process(self, name: str) -> Thread:
         """Return the thread of a process."""
-        return self._supply.make_thread(self._named(name), True)
+        return self._supply.make_thread(self._full_name(name), True)
 
     def spin_lock(self, name: str) -> SpinLock:
         """Return a spinlock."""
         supply = self._supply
-        return self._counted(
-            supply.spin_lock(supply.env, self._named(name), supply.times.hand_off, self.urgent)
+        return self._register(
+            supply.spin_lock(supply.env, self._full_name(name), supply.times.hand_off, self.urgent)
         )
 
     def line(self, name: str) -> Line:
         """Return a cache line that all processors write."""
         supply = self._supply
-        lock = supply.spin_lock(supply.env, self._named(name), HandOff(0, 0), self.urgent)
-        return self.lines(self._counted(lock))
+        lock = supply.spin_lock(supply.env, self._full_name(name), HandOff(0, 0), self.urgent)
+        return self.lines(self._register(lock))
 
     def lines(self, lock: SpinLock) -> Line:
         """Return the cache lines that are written under *lock*."""
@@ -132,7 +132,7 @@ class Parts:
     def mutex(self, name: str) -> Mutex:
         """Return a mutex."""
         line_ns = self._supply.times.line_ns
-        return self._counted(Mutex(self.env, self._named(name), self.wake_ups(name), line_ns))
+        return self._register(Mutex(self.env, self._full_name(name), self.wake_ups(name), line_ns))
 
     def semaphores(self, name: str) -> Callable[[], Semaphore]:
         """Return a maker of semaphores for one task, which the machine counts by their class."""
@@ -147,29 +147,29 @@ class Parts:
     def wake_ups(self, name: str) -> WakeUps:
         """Return the wake-ups of the tasks that wait for *name*, such as a class of locks."""
         supply = self._supply
-        excess = supply.streams.exponentials(self._named(f"wake-ups of {name}")) if supply.cv else None
+        excess = supply.streams.exponentials(self._full_name(f"wake-ups of {name}")) if supply.cv else None
         return WakeUps(supply.times.wake_ns, supply.times.waker_ns, excess)
 
     def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
         """Let the machine count a class of locks; *stats* returns its counters."""
-        self._counted(LockClass(self._named(name), stats))
+        self._register(LockClass(self._full_name(name), stats))
 
-    def _counted(self, lock: LockT) -> LockT:
+    def _register(self, lock: LockT) -> LockT:
         self._supply.locks.append(lock)
         return lock
 
     def variation(self, name: str) -> Draws:
         """Return factors of processor times, of mean 1, one at a time."""
-        return self._supply.streams.service_times(self._named(name), self._supply.cv)
+        return self._supply.streams.service_times(self._full_name(name), self._supply.cv)
 
     def variations(self, name: str) -> Callable[[int], NDArray[np.float64]]:
         """Return a function that takes a length and draws an array of factors like `variation`."""
-        return self._supply.streams.service_time_arrays(self._named(name), self._supply.cv)
+        return self._supply.streams.service_time_arrays(self._full_name(name), self._supply.cv)
 
     def uniforms(self, name: str) -> Draws:
         """Return numbers uniform in [0, 1), one at a time."""
-        return self._supply.streams.uniforms(self._named(name))
+        return self._supply.streams.uniforms(self._full_name(name))
 
     def random(self, name: str) -> np.random.Generator:
         """Return a generator of random numbers."""
-        return self._supply.streams.generator(self._named(name))
+        return self._supply.streams.generator(self._full_name(name))

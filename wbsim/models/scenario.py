@@ -232,8 +232,10 @@ class MountSpec(Spec):
 
     def holds(self, path: str) -> bool:
         """Return whether *path* is below the mount point; each path, even a relative one, is below ``/``."""
-        at = PurePosixPath(self.at)
-        return at == PurePosixPath("/") or PurePosixPath(plain_path(path)).is_relative_to(at)
+        mount_point = PurePosixPath(self.at)
+        return mount_point == PurePosixPath("/") or PurePosixPath(plain_path(path)).is_relative_to(
+            mount_point
+        )
 
 
 class ProgramSpec(Spec):
@@ -268,11 +270,11 @@ class Scenario(Spec):
         Raises:
             ValueError: *path* lies outside every mount.
         """
-        held = [name for name, mount in self.mounts.items() if mount.holds(path)]
-        if not held:
+        candidates = [name for name, mount in self.mounts.items() if mount.holds(path)]
+        if not candidates:
             places = ", ".join(f"{mount.at} ({name})" for name, mount in self.mounts.items())
             raise ValueError(f"the path {path!r} is outside every mount; give a path below one of {places}")
-        return max(held, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
+        return max(candidates, key=lambda name: len(PurePosixPath(self.mounts[name].at).parts))
 
     def root_of(self, name: str) -> str:
         """Return the path of the mount *name*'s own directory: its mount point.
@@ -280,19 +282,19 @@ class Scenario(Spec):
         A single mount at ``/`` stands for one at any place.  Its mount point is then the first part of all
         the programs' paths, if they share it: ``/data`` of ``/data/f``.
         """
-        at = self.mounts[name].at
-        if at != "/" or len(self.mounts) > 1:
-            return at
+        mount_point = self.mounts[name].at
+        if mount_point != "/" or len(self.mounts) > 1:
+            return mount_point
         paths = {path for program in self.programs.values() for path in program.workload.directories}
         tops = {_from_root(path).split("/")[1] if path.startswith("/") else "" for path in paths}
-        return f"/{tops.pop()}" if len(tops) == 1 else at
+        return f"/{tops.pop()}" if len(tops) == 1 else mount_point
 
     def first_bytes(self) -> Iterator[tuple[str, int]]:
         """Yield each mount, and where its part of its disk begins (bytes)."""
-        used: dict[str, int] = {}
+        ends: dict[str, int] = {}
         for name, mount in self.mounts.items():
-            yield name, used.get(mount.disk, 0)
-            used[mount.disk] = used.get(mount.disk, 0) + mount.filesystem.size
+            yield name, ends.get(mount.disk, 0)
+            ends[mount.disk] = ends.get(mount.disk, 0) + mount.filesystem.size
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
@@ -302,29 +304,29 @@ class Scenario(Spec):
             raise BadValue("all programs run without end; give at least one that ends", "programs")
         for name, mount in self.mounts.items():
             if mount.disk not in self.machine.disks:
-                known = ", ".join(self.machine.disks)
-                what = f"the machine has no disk {mount.disk!r}; use one of {known}"
-                raise BadValue(what, "mounts", name, "filesystem", "disk")
-            before = list(self.mounts)[: list(self.mounts).index(name)]
-            if any(self.mounts[other].at == mount.at for other in before):
-                what = f"two filesystems are mounted at {mount.at}; give each mount another path"
-                raise BadValue(what, "mounts", name, "filesystem", "at")
+                choices = ", ".join(self.machine.disks)
+                message = f"the machine has no disk {mount.disk!r}; use one of {choices}"
+                raise BadValue(message, "mounts", name, "filesystem", "disk")
+            earlier = list(self.mounts)[: list(self.mounts).index(name)]
+            if any(self.mounts[sibling].at == mount.at for sibling in earlier):
+                message = f"two filesystems are mounted at {mount.at}; give each mount another path"
+                raise BadValue(message, "mounts", name, "filesystem", "at")
             kind = mount.filesystem.kind
-            for what, of in (
+            for place, owner in (
                 ("kernel", self.kernel),
                 ("machine.processors.paths", self.machine.processors.paths),
             ):
-                if kind not in of.filesystems:
+                if kind not in owner.filesystems:
                     raise BadValue(
-                        f"has no entry for {kind}; give {what}.filesystems.{kind}",
-                        *what.split("."), "filesystems",
+                        f"has no entry for {kind}; give {place}.filesystems.{kind}",
+                        *place.split("."), "filesystems",
                     )  # fmt: skip
-        taken = sum(program.memory for program in self.programs.values())
-        left = self.machine.memory.memory - self.machine.memory.kernel_reserve - taken
-        if left < MIB:
+        program_bytes = sum(program.memory for program in self.programs.values())
+        file_bytes = self.machine.memory.memory - self.machine.memory.kernel_reserve - program_bytes
+        if file_bytes < MIB:
             most = max(self.programs, key=lambda name: self.programs[name].memory)
             raise BadValue(
-                f"the programs take {taken} B of memory, which leaves {left} B to files;"
+                f"the programs take {program_bytes} B of memory, which leaves {file_bytes} B to files;"
                 " give the machine more memory or the programs less", "programs", most, "memory",
             )  # fmt: skip
         self._check_disks()
@@ -338,11 +340,11 @@ class Scenario(Spec):
             name = self._mount_for(program, directory)
             mount = self.mounts[name]
             if not mount.files:
-                what = f"programs.{program} needs files on this mount, which has none; give files"
-                raise BadValue(what, "mounts", name)
+                message = f"programs.{program} needs files on this mount, which has none; give files"
+                raise BadValue(message, "mounts", name)
             if workload.needs_bulkstat and not mount.filesystem.has_bulkstat:
-                what = f"{mount.filesystem.kind} has no bulkstat; use an XFS, or the program find"
-                raise BadValue(what, *_command_of(program))
+                message = f"{mount.filesystem.kind} has no bulkstat; use an XFS, or the program find"
+                raise BadValue(message, *_command_of(program))
 
     def _mount_for(self, program: str, directory: str) -> str:
         """Return the mount of a *directory* of *program*.
@@ -357,20 +359,20 @@ class Scenario(Spec):
 
     def _check_disks(self) -> None:
         for disk, drive in self.machine.disks.items():
-            if (what := refusal(drive.queue.elevator.scheduler, self.kernel.name)) is not None:
-                raise BadValue(what, "machine", "disks", disk, "queue", "elevator", "scheduler")
-            needed = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
+            if (message := refusal(drive.queue.elevator.scheduler, self.kernel.name)) is not None:
+                raise BadValue(message, "machine", "disks", disk, "queue", "elevator", "scheduler")
+            demand = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
             capacity = drive.device.capacity
-            if capacity is not None and needed > capacity:
+            if capacity is not None and demand > capacity:
                 *_, last = (name for name, mount in self.mounts.items() if mount.disk == disk)
                 raise BadValue(
-                    f"the filesystems on {disk} need {needed} B, and the device has {capacity} B;"
+                    f"the filesystems on {disk} need {demand} B, and the device has {capacity} B;"
                     " make this one smaller",
                     "mounts", last, "filesystem", "size",
                 )  # fmt: skip
 
     def _check_files(self) -> None:
-        needed = {name: mount.filesystem.bytes_of(mount.files, 0) for name, mount in self.mounts.items()}
+        demand = {name: mount.filesystem.bytes_of(mount.files, 0) for name, mount in self.mounts.items()}
         files_of = {name: mount.files for name, mount in self.mounts.items()}
         most: dict[str, tuple[int, str]] = {}
         for program, spec in self.programs.items():
@@ -379,22 +381,24 @@ class Scenario(Spec):
             for directory, files, size in spec.workload.makes():
                 name = self._mount_for(program, directory)
                 needs = self.mounts[name].filesystem.bytes_of(files, size)
-                needed[name] += needs
+                demand[name] += needs
                 files_of[name] += files + (not same_directory(directory, self.root_of(name)))
                 most[name] = max(most.get(name, (0, program)), (needs, program))
         for name, count in files_of.items():
             most_files = self.mounts[name].filesystem.most_files
             if most_files is not None and count > most_files:
-                of = _command_of(most[name][1]) if name in most else ("mounts", name, "filesystem", "files")
+                place = (
+                    _command_of(most[name][1]) if name in most else ("mounts", name, "filesystem", "files")
+                )
                 raise BadValue(
                     f"{count} files and directories need an inode each, and {name} has {most_files} inodes;"
-                    " make fewer files, give more inodes_per_group, or a larger filesystem", *of,
+                    " make fewer files, give more inodes_per_group, or a larger filesystem", *place,
                 )  # fmt: skip
-        for name, size in needed.items():
+        for name, size in demand.items():
             room = self.mounts[name].filesystem.room
             if size > room and name not in most:
-                what = f"the files need {size} B, and the filesystem has {room} B; give fewer files"
-                raise BadValue(what, "mounts", name, "filesystem", "files")
+                message = f"the files need {size} B, and the filesystem has {room} B; give fewer files"
+                raise BadValue(message, "mounts", name, "filesystem", "files")
             if size > room:
                 raise BadValue(
                     f"the files do not fit into {name}: they need {size} B, and the filesystem has {room} B;"
@@ -403,19 +407,19 @@ class Scenario(Spec):
 
     def _check_writers(self) -> None:
         """Check that no two programs write the same file."""
-        written: dict[str, list[tuple[Written, str]]] = {}
+        writers: dict[str, list[tuple[Written, str]]] = {}
         for program, spec in self.programs.items():
             files = list(spec.workload.writes())
-            for one in files:
-                for other, writer in written.get(one.path, ()):
-                    if path := one.shared(other):
+            for file in files:
+                for earlier, writer in writers.get(file.path, ()):
+                    if path := file.shared(earlier):
                         raise BadValue(
                             f"programs.{writer} and programs.{program} both write {path}, and a file with two"
                             f" writers is not modelled; give one of them another {spec.workload.file_option}",
                             *_command_of(program),
                         )  # fmt: skip
-            for one in files:
-                written.setdefault(one.path, []).append((one, program))
+            for file in files:
+                writers.setdefault(file.path, []).append((file, program))
 
 
 def _command_of(program: str) -> tuple[str, ...]:

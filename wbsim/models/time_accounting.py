@@ -117,7 +117,7 @@ def life_of(task: Task, spent: Spent, now: int) -> Life:
         life[OTHER] = task.ran_ns - sum(life.values())
     life["ready", ""] = task.ready_ns
     life["waiting", IDLE] = task.idle_ns
-    life.update({("waiting", what): ns for what, ns in task.slept_ns.items()})
+    life.update({("waiting", reason): ns for reason, ns in task.slept_ns.items()})
     if not task.running:
         lately = ("ready", "") if task.waits_for == READY else ("waiting", task.waits_for)
         life[lately] = life.get(lately, 0) + now - task.since_ns

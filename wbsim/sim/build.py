@@ -24,12 +24,12 @@ _SOURCES: Final = ("sim", "models")
 
 def digest(root: Path) -> str:
     """Return a digest of all sources below *root* on which a compiled module may depend."""
-    of = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for folder in _SOURCES:
         for source in sorted((root / folder).rglob("*.py")):
-            of.update(str(source.relative_to(root)).encode())
-            of.update(source.read_bytes())
-    return of.hexdigest()
+            hasher.update(str(source.relative_to(root)).encode())
+            hasher.update(source.read_bytes())
+    return hasher.hexdigest()
 
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
@@ -45,15 +45,15 @@ def choose(root: Path = _ROOT) -> bool:
         ImportError: with the name `PACKAGE`: the engine is unknown, needs Numba, was not built, or was made
             of other sources.
     """
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", *ENGINES):
-        raise _refusal(f"{VARIABLE}={wanted} is not an engine; use one of {', '.join(ENGINES)}")
+    name = os.environ.get(VARIABLE, "")
+    if name not in ("", *ENGINES):
+        raise _refusal(f"{VARIABLE}={name} is not an engine; use one of {', '.join(ENGINES)}")
     unjitted = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
-    if unjitted and wanted == "compiled":
+    if unjitted and name == "compiled":
         raise _refusal(f"the compiled engine needs Numba; unset NUMBA_DISABLE_JIT, or use {VARIABLE}=light")
-    built = PathFinder.find_spec(PACKAGE) if wanted in ("", "compiled") and not unjitted else None
+    built = PathFinder.find_spec(PACKAGE) if name in ("", "compiled") and not unjitted else None
     if built is None or built.origin is None:
-        if wanted == "compiled":
+        if name == "compiled":
             raise _refusal("the compiled engine is not built; build it with make compiled, or use light")
         return False
     folder = Path(built.origin).parent
@@ -72,12 +72,10 @@ def engine(compiled: bool) -> str:
     Raises:
         ImportError: the environment variable `VARIABLE` has changed since `choose` was called.
     """
-    wanted = os.environ.get(VARIABLE) or ("compiled" if compiled else "light")
-    if compiled != (wanted == "compiled"):
-        raise _refusal(
-            f"{VARIABLE}={wanted} has no effect after the import of wbsim; set it before the import"
-        )
-    return wanted
+    name = os.environ.get(VARIABLE) or ("compiled" if compiled else "light")
+    if compiled != (name == "compiled"):
+        raise _refusal(f"{VARIABLE}={name} has no effect after the import of wbsim; set it before the import")
+    return name
 
 
 def _refusal(why: str) -> ImportError:
@@ -88,9 +86,10 @@ class _Libraries:
     """Finds the shared libraries below *folder* by the names of the modules that they replace."""
 
     def __init__(self, folder: Path) -> None:
-        found = {path.relative_to(folder): path for path in folder.rglob("*.so")}
+        files = {path.relative_to(folder): path for path in folder.rglob("*.so")}
         self._libraries = {
-            ".".join((*path.parent.parts, path.name.partition(".")[0])): str(at) for path, at in found.items()
+            ".".join((*path.parent.parts, path.name.partition(".")[0])): str(file)
+            for path, file in files.items()
         }
 
     def find_spec(

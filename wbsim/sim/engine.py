@@ -98,10 +98,10 @@ class Scheduler(ABC):
         self.contended = False
 
     @abstractmethod
-    def wants(self, task: Task, by: Task | None = None) -> bool:
+    def wants(self, task: Task, waker: Task | None = None) -> bool:
         """Let *task* run; return False if it must wait, and resume it when it gets a processor.
 
-        *by*: the task that wakes *task*, if a task does, and the scheduler asks for it.
+        *waker*: the task that wakes *task*, if a task does, and the scheduler asks for it.
         """
 
     @abstractmethod
@@ -203,7 +203,7 @@ def _is_generator(wait: object) -> TypeGuard[Steps]:
     return False
 
 
-def _named(entry: Entry) -> str:
+def _name_of(entry: Entry) -> str:
     if isinstance(entry, Task):
         return entry.name
     return str(getattr(entry.act, "__qualname__", entry.act)) if isinstance(entry, Call) else "a SimPy event"
@@ -262,13 +262,13 @@ class Environment:
         """Return when the next entry of the agenda is due (ns); `FAR_NS` if the agenda is empty."""
         return self.agenda.next_ns()
 
-    def wake(self, task: Task, delay_ns: int = 0, by: Task | None = None) -> None:
-        """Let *by* resume a sleeping task *delay_ns* from now, on a processor if it needs one.
+    def wake(self, task: Task, delay_ns: int = 0, waker: Task | None = None) -> None:
+        """Let *waker* resume a sleeping task *delay_ns* from now, on a processor if it needs one.
 
         A task is woken once per PARK.
         """
         scheduler = task.scheduler
-        if scheduler is None or scheduler.wants(task, by):
+        if scheduler is None or scheduler.wants(task, waker):
             task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 
@@ -286,25 +286,25 @@ class Environment:
         """Remove all entries of the agenda, so that `run` returns; the measurement is over."""
         self.agenda.clear()
 
-    def run(self, until: int | None = None) -> None:
+    def run(self, deadline_ns: int | None = None) -> None:
         """Run until the agenda is empty.
 
-        *until* (ns) is the give-up time.  A run that is not over by then fails, because the timers of a
+        *deadline_ns* is the give-up time.  A run that is not over by then fails, because the timers of a
         deadlocked model would tick for ever.
 
         Raises:
-            GiveUp: an entry is due after *until*.
+            GiveUp: an entry is due after *deadline_ns*.
             Standstill: the clock does not move any more.
             TypeError: a task yielded a value that is not a `Wait` (a float, None).
         """
-        give_up_ns: i64 = until if until is not None else FAR_NS
+        give_up_ns: i64 = deadline_ns if deadline_ns is not None else FAR_NS
         agenda = self.agenda
         if not len(agenda):
             return
         # The clock is checked once in so many events.  If it has not moved since the last check, all of these
         # events were at one instant.
         events: i64 = self.most_at_once
-        left, stood_ns = events, FAR_NS
+        events_left, stood_ns = events, FAR_NS
         # If a task waits again, one step pushes the task and pops the next entry.
         entry = agenda.pop()
         while True:
@@ -312,11 +312,11 @@ class Environment:
             if when > give_up_ns:
                 raise GiveUp(f"{len(agenda) + 1} events remain at {int(give_up_ns) / 1e9:g} s")
             self.now = when
-            left -= 1
-            if left == 0:
+            events_left -= 1
+            if events_left == 0:
                 if when == stood_ns:
                     raise self._standstill(entry)
-                left, stood_ns = events, when
+                events_left, stood_ns = events, when
             if isinstance(entry, Task):
                 wait: Wait
                 # Take the next wait.  Unlike next(), a loop needs no call, and no exception at the end.
@@ -338,8 +338,8 @@ class Environment:
 
     def _standstill(self, entry: Entry) -> Standstill:
         now = self.now
-        due = [of for of in (entry, *self.agenda.entries()) if of.when == now]
-        return Standstill(now, self.most_at_once, map(_named, due))
+        due = [event for event in (entry, *self.agenda.entries()) if event.when == now]
+        return Standstill(now, self.most_at_once, map(_name_of, due))
 
     def _settle(self, task: Task, wait: Wait) -> int | Park:
         """Prepare *task* to wait for *wait*; return a time (ns), PARK or SPIN."""

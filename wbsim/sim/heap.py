@@ -60,43 +60,45 @@ class Agenda:
         """Return when the first entry is due (ns); `FAR_NS` if the agenda is empty."""
         return self._heap[0].when if self._heap else FAR_NS
 
-    def _up(self, at: i64) -> None:
-        """Move the last entry, at position *at*, up to its place in the heap."""
+    def _up(self, position: i64) -> None:
+        """Move the last entry, at *position*, up to its place in the heap."""
         heap = self._heap
-        entry = heap[at]
+        entry = heap[position]
         when: i64 = entry.when
-        while at > 0:
-            above: i64 = (at - 1) >> 1
-            due: i64 = heap[above].when
-            if due < when or (due == when and not _first_of_a_tie(entry, heap[above])):
+        while position > 0:
+            parent: i64 = (position - 1) >> 1
+            due: i64 = heap[parent].when
+            if due < when or (due == when and not _first_of_a_tie(entry, heap[parent])):
                 break
-            heap[at] = heap[above]
-            at = above
-        heap[at] = entry
+            heap[position] = heap[parent]
+            position = parent
+        heap[position] = entry
 
     def _down(self, entry: Entry) -> None:
         """Replace the first entry by *entry*, and move *entry* down to its place in the heap."""
         heap = self._heap
         size: i64 = len(heap)
-        at: i64 = 0
-        below: i64 = 1
+        position: i64 = 0
+        child: i64 = 1
         when: i64 = entry.when
-        while below < size:
-            due: i64 = heap[below].when
-            if below + 1 < size:
-                other: i64 = heap[below + 1].when
-                if other < due or (other == due and _first_of_a_tie(heap[below + 1], heap[below])):
-                    below += 1
-                    due = other
-            if when < due or (when == due and _first_of_a_tie(entry, heap[below])):
+        while child < size:
+            due: i64 = heap[child].when
+            if child + 1 < size:
+                sibling_due: i64 = heap[child + 1].when
+                if sibling_due < due or (
+                    sibling_due == due and _first_of_a_tie(heap[child + 1], heap[child])
+                ):
+                    child += 1
+                    due = sibling_due
+            if when < due or (when == due and _first_of_a_tie(entry, heap[child])):
                 break
-            heap[at] = heap[below]
-            at = below
-            below = 2 * at + 1
-        heap[at] = entry
+            heap[position] = heap[child]
+            position = child
+            child = 2 * position + 1
+        heap[position] = entry
 
 
-def _first_of_a_tie(one: Entry, other: Entry) -> bool:
-    if one.rank != other.rank:
-        return one.rank < other.rank
-    return one.number < other.number
+def _first_of_a_tie(entry: Entry, rival: Entry) -> bool:
+    if entry.rank != rival.rank:
+        return entry.rank < rival.rank
+    return entry.number < rival.number

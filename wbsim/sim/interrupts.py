@@ -31,22 +31,21 @@ class Ended(BaseException):
         self.number = number
 
 
-_came: Final[list[int]] = []
+_arrivals: Final[list[int]] = []
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    _came.append(number)
+    _arrivals.append(number)
     raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
 
 
 def _passed_over(
-    told: Callable[[sys.UnraisableHookArgs], object], unraisable: sys.UnraisableHookArgs
+    hook: Callable[[sys.UnraisableHookArgs], object], unraisable: sys.UnraisableHookArgs
 ) -> None:
     """Raise the signal again a little later if Python ignores its exception.
 
     Python ignores exceptions in a destructor and in the callback of a weak reference.  Any other exception
-    goes to the hook ``told``, unless a signal came before, because objects that the signal left half made may
-    fail.
+    goes to *hook*, unless a signal came before, because objects that the signal left half made may fail.
     """
     match unraisable.exc_value:
         case KeyboardInterrupt():
@@ -54,15 +53,15 @@ def _passed_over(
         case Ended() as ended:
             number = ended.number
         case _:
-            if not _came:
-                told(unraisable)
+            if not _arrivals:
+                hook(unraisable)
             return
 
     def again(alarm: int, frame: FrameType | None) -> None:
-        signal.signal(alarm, before or signal.SIG_DFL)
+        signal.signal(alarm, old_handler or signal.SIG_DFL)
         signal.raise_signal(number)
 
-    before = signal.signal(signal.SIGALRM, again)
+    old_handler = signal.signal(signal.SIGALRM, again)
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
 
 
@@ -79,18 +78,18 @@ def ended_by_signals() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield []
         return
-    before = {number: signal.getsignal(number) for number in _HELD}
-    if _end not in before.values():
-        _came.clear()
+    handlers = {number: signal.getsignal(number) for number in _HELD}
+    if _end not in handlers.values():
+        _arrivals.clear()
     for number in _HELD:
-        if before[number] in (signal.SIG_DFL, signal.default_int_handler):
+        if handlers[number] in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
-    told, sys.unraisablehook = sys.unraisablehook, partial(_passed_over, sys.unraisablehook)
+    hook, sys.unraisablehook = sys.unraisablehook, partial(_passed_over, sys.unraisablehook)
     try:
-        yield _came
+        yield _arrivals
     finally:
-        sys.unraisablehook = told
-        for number, handler in before.items():
+        sys.unraisablehook = hook
+        for number, handler in handlers.items():
             with suppress(TypeError):  # the handler was not set from Python
                 signal.signal(number, handler)
 
@@ -102,11 +101,11 @@ def signals_held() -> Iterator[None]:
     So no signal comes where Python ignores exceptions (at a fork).  A process that begins in the body calls
     `hear_signals`.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
 
 def hear_signals() -> None:
@@ -126,15 +125,19 @@ def between_events(env: Clock) -> Iterator[None]:
         yield
         return
     handlers: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
-    ours = {number: of for number, of in handlers.items() if of in (signal.default_int_handler, _end)}
+    own_handlers = {
+        number: handler
+        for number, handler in handlers.items()
+        if handler in (signal.default_int_handler, _end)
+    }
 
     def soon(number: int, frame: FrameType | None) -> None:
-        env.call_at(env.now, _BEFORE_ALL, lambda: ours[number](number, None))
+        env.call_at(env.now, _BEFORE_ALL, lambda: own_handlers[number](number, None))
 
-    for number in ours:
+    for number in own_handlers:
         signal.signal(number, soon)
     try:
         yield
     finally:
-        for number, handler in ours.items():
+        for number, handler in own_handlers.items():
             signal.signal(number, handler)

@@ -107,9 +107,9 @@ def bare(value: Any) -> Any:
     if isinstance(value, Given):
         return bare(value.value)
     if isinstance(value, Mapping):
-        return {key: bare(below) for key, below in value.items()}
+        return {key: bare(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [bare(below) for below in value]
+        return [bare(item) for item in value]
     return value
 
 
@@ -215,7 +215,7 @@ class Named(Mapping[str, ValueT], Generic[ValueT]):
                 core_schema.dict_schema(core_schema.str_schema(), handler.generate_schema(value)),
             ),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda named: {name: _dumped(item) for name, item in named.items()}
+                lambda table: {name: _dumped(item) for name, item in table.items()}
             ),
         )
 
@@ -235,16 +235,16 @@ Name = Annotated[str, BeforeValidator(_name)]
 """A name: a text for which `is_name` is true."""
 
 
-def _with_names(given: Any) -> Any:
-    """Return the table *given*; each of its names must fit into a key, a label and a file name."""
-    if not isinstance(given, Mapping):
-        return given
-    for name in given:
+def _with_names(table: Any) -> Any:
+    """Return *table*; each of its names must fit into a key, a label and a file name."""
+    if not isinstance(table, Mapping):
+        return table
+    for name in table:
         if not isinstance(name, str) or not is_name(name) or "/" in name:
             raise BadValue(
                 "is not a name; give 1 to 100 printable characters without a slash", str(name)[:100]
             )
-    return dict(given)
+    return dict(table)
 
 
 def _dumped(item: Any) -> Any:
@@ -264,27 +264,27 @@ class Spec(BaseModel):
     """The base of all specs: frozen, closed, and aware of the provenance of its fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-    _given: dict[str, Given] = PrivateAttr(default_factory=dict)
+    _provenance: dict[str, Given] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="wrap")
     @classmethod
     def _strip_provenance(cls, data: Any, handler: ModelWrapValidatorHandler[Spec]) -> Spec:
         if not isinstance(data, Mapping):
             return handler(data)
-        given: dict[str, Given] = {}
+        provenance: dict[str, Given] = {}
         values: Inputs = {}
         for key, value in data.items():
             if isinstance(value, Given):
-                given[key] = value
+                provenance[key] = value
                 values[key] = value.value
             else:
                 values[key] = value
         spec = handler(values)
-        if given:
-            for key, value in given.items():
+        if provenance:
+            for key, value in provenance.items():
                 if isinstance(value, Stated):
                     _check_range(cls._widest(key), key, getattr(spec, key), value)
-            spec._given.update(given)
+            spec._provenance.update(provenance)
         return spec
 
     @classmethod
@@ -295,13 +295,13 @@ class Spec(BaseModel):
 
     def given(self, field: str) -> Given | None:
         """Return the provenance of *field*; None if it was not stated."""
-        return self._given.get(field)
+        return self._provenance.get(field)
 
     def entries(self) -> Inputs:
         """Return the values of the fields, with their provenance; nested specs stay specs."""
         entries = dict(self)
-        for name, given in self._given.items():
-            entries[name] = replace(given, value=entries[name])
+        for name, provenance in self._provenance.items():
+            entries[name] = replace(provenance, value=entries[name])
         return entries
 
     def inputs(self) -> Inputs:
@@ -309,72 +309,78 @@ class Spec(BaseModel):
 
         The caller may override values in them.
         """
-        return {name: _inputs(getattr(self, name), self._given.get(name)) for name in type(self).model_fields}
+        return {
+            name: _inputs(getattr(self, name), self._provenance.get(name)) for name in type(self).model_fields
+        }
 
     def numbers(self, prefix: str = "") -> Iterator[Number]:
         """Yield every number and named choice of this spec and of nested specs, with its provenance."""
         for name in type(self).model_fields:
             unit = unit_of(type(self).model_fields[name])
-            yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._given.get(name))
+            yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._provenance.get(name))
 
 
-def _check_range(field: FieldInfo, key: str, value: Any, given: Stated) -> None:
-    """Check the origin of *given*, and that its range includes *value*, with ends that are values of *field*.
+def _check_range(field: FieldInfo, key: str, value: Any, provenance: Stated) -> None:
+    """Check the origin of *provenance*, and that its range includes *value*.
+
+    The ends of the range must be values of *field*.
 
     Raises:
         BadValue: the origin or the range is not valid.
     """
-    if given.unknown:
+    if provenance.unknown:
         raise BadValue(
-            f"has the unknown key {given.unknown[0]}; beside value it may have origin, source, low, high and"
-            " targets", key,
+            f"has the unknown key {provenance.unknown[0]}; beside value it may have origin, source, low, high"
+            " and targets", key,
         )  # fmt: skip
-    if not isinstance(given.origin, Origin):
-        raise BadValue(f"has the origin {given.origin!r}; use one of {', '.join(Origin)}", key)
-    of: Any = field.annotation  # the annotation of `X | None` has the metadata inside
+    if not isinstance(provenance.origin, Origin):
+        raise BadValue(f"has the origin {provenance.origin!r}; use one of {', '.join(Origin)}", key)
+    annotation: Any = field.annotation  # the annotation of `X | None` has the metadata inside
     if field.metadata:
-        of = Annotated[of, *field.metadata]
-    reader: TypeAdapter[Any] = TypeAdapter(of)
+        annotation = Annotated[annotation, *field.metadata]
+    reader: TypeAdapter[Any] = TypeAdapter(annotation)
     try:
-        low, high = map(reader.validate_python, (given.low, given.high))
+        low, high = map(reader.validate_python, (provenance.low, provenance.high))
     except ValidationError as error:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise BadValue(f"low and high: {message}", key) from None
     if isinstance(value, str):
         if value not in (low, high):
-            what = f"{value} is not one of its two ends; give low and high, of which one is {value}"
-            raise BadValue(what, key)
+            problem = f"{value} is not one of its two ends; give low and high, of which one is {value}"
+            raise BadValue(problem, key)
     elif not low <= value <= high:
         raise BadValue(
             f"{value} is outside its range; give low and high that include it, not {low} and {high}", key
         )
 
 
-def _inputs(value: Any, given: Given | None) -> Any:
+def _inputs(value: Any, provenance: Given | None) -> Any:
     if isinstance(value, Spec):
         return value.inputs()
     if isinstance(value, tuple):
         return [_inputs(item, None) for item in value]
     if isinstance(value, Named):
         return {name: _inputs(item, None) for name, item in value.items()}
-    if isinstance(given, Followed):
-        return replace(given, value=value)
-    if given is not None:
-        return Given(value, given.origin, given.source, given.low, given.high, given.targets)
+    if isinstance(provenance, Followed):
+        return replace(provenance, value=value)
+    if provenance is not None:
+        return Given(
+            value, provenance.origin, provenance.source, provenance.low, provenance.high, provenance.targets
+        )
     return value
 
 
-def _numbers(value: Any, path: str, unit: str, given: Given | None) -> Iterator[Number]:
+def _numbers(value: Any, path: str, unit: str, provenance: Given | None) -> Iterator[Number]:
     if isinstance(value, Spec):
         yield from value.numbers(f"{path}.")
     elif isinstance(value, tuple):
         for index, item in enumerate(value):
-            yield from _numbers(item, f"{path}[{index}]", unit, given)
+            yield from _numbers(item, f"{path}[{index}]", unit, provenance)
     elif isinstance(value, Named):
         for name, item in value.items():
-            yield from _numbers(item, f"{path}.{name}", unit, given)
-    elif isinstance(value, int | float) or given is not None:
-        yield Number(path, value, unit, given)
+            yield from _numbers(item, f"{path}.{name}", unit, provenance)
+    elif isinstance(value, int | float) or provenance is not None:
+        yield Number(path, value, unit, provenance)
 
 
 def unit_of(field: FieldInfo) -> str:

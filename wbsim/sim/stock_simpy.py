@@ -61,9 +61,9 @@ class StockEnvironment:
         self._simpy.process(self._drive(task, steps))
         return task
 
-    def wake(self, task: Task, delay_ns: int = 0, by: Task | None = None) -> None:
+    def wake(self, task: Task, delay_ns: int = 0, waker: Task | None = None) -> None:
         """See `Environment.wake`."""
-        if task.scheduler is None or task.scheduler.wants(task, by):
+        if task.scheduler is None or task.scheduler.wants(task, waker):
             task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 
@@ -85,18 +85,18 @@ class StockEnvironment:
         """See `Environment.halt`."""
         self._simpy._queue.clear()
 
-    def run(self, until: int | None = None) -> None:
+    def run(self, deadline_ns: int | None = None) -> None:
         """See `Environment.run`."""
         peek, step = self._simpy.peek, self._simpy.step
-        last = FAR_NS if until is None else until
-        left, stood_ns = self.most_at_once, FAR_NS
+        last = FAR_NS if deadline_ns is None else deadline_ns
+        events_left, stood_ns = self.most_at_once, FAR_NS
         while peek() <= last:
             step()
-            left -= 1
-            if not left:
+            events_left -= 1
+            if not events_left:
                 if self.now == stood_ns:
                     raise Standstill(self.now, self.most_at_once, ["stock SimPy's events"])
-                left, stood_ns = self.most_at_once, self.now
+                events_left, stood_ns = self.most_at_once, self.now
         if peek() != simpy.core.Infinity:
             raise GiveUp(f"events remain at {last / 1e9:g} s")
 
@@ -163,7 +163,7 @@ class StockSpinLock:
         self._hand_off_ns = 0
         self._cpu = -1
         self._spinning: list[Task] = []
-        self._waited = waiting_for(name)
+        self._cause = waiting_for(name)
         self.name = name
         self.stat = LockStat()
 
@@ -181,7 +181,7 @@ class StockSpinLock:
 
         env = self._env
         if free:
-            self._got(task, False)
+            self._count_owner(task, False)
         else:
             self.stat.contentions += 1
             self._spinning.append(task)
@@ -191,10 +191,10 @@ class StockSpinLock:
             if free:
                 yield env.timeout(hold_ns, self._urgent)
             else:  # one wait, so that a section of no length ends before another task asks at this instant
-                self._got(task, True)
+                self._count_owner(task, True)
                 yield env.timeout(self._hand_off_ns + hold_ns, self._urgent)
                 spun_ns = env.now - hold_ns - since_ns
-                spins(task, self.name, self._waited, spun_ns)
+                spins(task, self.name, self._cause, spun_ns)
                 self.stat.waited(spun_ns)
                 self.stat.hand_off_ns += self._hand_off_ns
             self._hand_off_ns = self._next_hand_off_ns(task)
@@ -203,7 +203,7 @@ class StockSpinLock:
 
         return _Section(serve)
 
-    def _got(self, task: Task, contended: bool) -> None:
+    def _count_owner(self, task: Task, contended: bool) -> None:
         """Count that *task* has the lock now."""
         if task.cpu != self._cpu:
             self.stat.bounces += 1
@@ -214,9 +214,9 @@ class StockSpinLock:
 
     def _next_hand_off_ns(self, owner: Task) -> int:
         """Return the time that the lock takes from its *owner* to the first waiting task (ns)."""
-        of, spinning = self._hand_off, self._spinning
+        hand_off, spinning = self._hand_off, self._spinning
         if not spinning:
             return 0
-        nodes = [of.node(task.cpu) for task in spinning]
-        node = of.node(owner.cpu)
-        return of.after(node, nodes[0], len(nodes), nodes.count(node))
+        nodes = [hand_off.node(task.cpu) for task in spinning]
+        node = hand_off.node(owner.cpu)
+        return hand_off.after(node, nodes[0], len(nodes), nodes.count(node))

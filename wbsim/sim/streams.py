@@ -16,21 +16,21 @@ _BLOCK: Final = 512  # few enough that all blocks of a run fit into a processor'
 class Draws:
     """Random numbers one at a time, drawn in blocks of *block* numbers by *draw*."""
 
-    __slots__ = ("_at", "_block", "_draw", "_numbers")
+    __slots__ = ("_block", "_draw", "_numbers", "_position")
 
     def __init__(self, draw: Callable[[int], NDArray[np.float64]], block: int = _BLOCK) -> None:
         self._draw = draw
         self._block = block
         self._numbers: list[float] = []
-        self._at: i64 = 0
+        self._position: i64 = 0
 
     def next(self) -> float:
         """Return the next number."""
-        if self._at == len(self._numbers):
+        if self._position == len(self._numbers):
             self._numbers = self._draw(self._block).tolist()
-            self._at = 0
-        number = self._numbers[self._at]
-        self._at += 1
+            self._position = 0
+        number = self._numbers[self._position]
+        self._position += 1
         return number
 
 
@@ -44,7 +44,7 @@ class Streams:
     def __init__(self, seed: int, replication: int = 0) -> None:
         self._seed = seed
         self._replication = replication
-        self._taken: set[str] = set()
+        self._names: set[str] = set()
 
     def generator(self, name: str) -> np.random.Generator:
         """Return the stream called *name*.
@@ -52,9 +52,9 @@ class Streams:
         Raises:
             ValueError: *name* is already taken; two components would share their numbers.
         """
-        if name in self._taken:
+        if name in self._names:
             raise ValueError(f"the random stream {name!r} is in use; give another name")
-        self._taken.add(name)
+        self._names.add(name)
         digest = blake2b(name.encode(), digest_size=8).digest()
         key = (self._replication, int.from_bytes(digest[:4], "big"), int.from_bytes(digest[4:], "big"))
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))

@@ -36,20 +36,20 @@ class HandOff:
         """Return the node of processor *cpu*; no processor (-1) counts as the first node."""
         return cpu // self.node_cpus if cpu > 0 else 0
 
-    def line(self, node: int, other: int) -> int:
-        """Return the time that a line takes from *node* to the node *other* (ns)."""
-        return self.line_ns if node == other else self.far_ns
+    def line(self, node: int, target: int) -> int:
+        """Return the time that a line takes from *node* to the node *target* (ns)."""
+        return self.line_ns if node == target else self.far_ns
 
-    def after(self, node: int, to: int, waiters: int, near: int) -> int:
-        """Return the hand-off time (ns) to a task on node *to*.
+    def after(self, node: int, target: int, waiters: int, local_waiters: int) -> int:
+        """Return the hand-off time (ns) to a task on node *target*.
 
-        *waiters* tasks spin at the release, including that task.  *near* of them are on *node*, where the
-        lock was.
+        *waiters* tasks spin at the release, including that task.  *local_waiters* of them are on *node*,
+        where the lock was.
         """
-        line_ns = self.line_ns if node == to else self.far_ns
+        line_ns = self.line_ns if node == target else self.far_ns
         if not self.ticket:
             return line_ns
-        return line_ns + (near * self.line_ns + (waiters - near) * self.far_ns) // 2
+        return line_ns + (local_waiters * self.line_ns + (waiters - local_waiters) * self.far_ns) // 2
 
 
 @dataclass
@@ -119,13 +119,13 @@ class LockClass:
         return self._stats()[1]
 
 
-def spins(task: Task, lock: str, waited: str, spun_ns: int) -> None:
-    """Account that *task* has spun *spun_ns* for *lock*; *waited* is `waiting_for` this lock."""
+def spins(task: Task, lock: str, cause: str, spun_ns: int) -> None:
+    """Account that *task* has spun *spun_ns* for *lock*; *cause* is `waiting_for` this lock."""
     task.spin_ns += spun_ns
     task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
     task.waited_ns += spun_ns
     if spun_ns > task.longest_wait_ns:
-        task.longest_wait_ns, task.longest_wait = spun_ns, waited
+        task.longest_wait_ns, task.longest_wait = spun_ns, cause
 
 
 def waiting_for(lock: str) -> str:
@@ -152,12 +152,12 @@ class WakeUps:
         self.waker_ns = waker_ns
         self._excess = excess
 
-    def wake(self, env: Environment, task: Task, by: Task | None = None) -> int:
-        """Let *by* wake *task*; return the waker's time (ns), which it needs only for an idle processor."""
+    def wake(self, env: Environment, task: Task, waker: Task | None = None) -> int:
+        """Let *waker* wake *task*; return the waker's time (ns), needed only for an idle processor."""
         wake_ns = self._wake_ns
         if self._excess is not None:
             wake_ns = int(wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
-        env.wake(task, wake_ns, by)
+        env.wake(task, wake_ns, waker)
         return self.waker_ns if task.running else 0
 
 
@@ -174,7 +174,7 @@ class SpinLock:
     """
 
     __slots__ = (
-        "_cpu", "_env", "_free_at_ns", "_hand_off", "_on_release", "_spinning", "_urgent", "_waited",
+        "_cause", "_cpu", "_env", "_free_at_ns", "_hand_off", "_on_release", "_spinning", "_urgent",
         "_waiters", "name", "stat",
     )  # fmt: skip
 
@@ -188,7 +188,7 @@ class SpinLock:
         self._waiters: list[Task] = []
         self._spinning: list[int] = []  # the number of waiters by node
         self._on_release: Callable[[], None] = self._release  # a bound method that is made once
-        self._waited = waiting_for(name)
+        self._cause = waiting_for(name)
         self.name = name
         self.stat = LockStat()
 
@@ -225,14 +225,14 @@ class SpinLock:
     def _release(self) -> None:
         waiters, spinning, hand_off = self._waiters, self._spinning, self._hand_off
         task = waiters[0]
-        node, to = hand_off.node(self._cpu), hand_off.node(task.cpu)
-        near = spinning[node] if node < len(spinning) else 0
-        hand_off_ns = hand_off.after(node, to, len(waiters), near)
+        node, target = hand_off.node(self._cpu), hand_off.node(task.cpu)
+        local_waiters = spinning[node] if node < len(spinning) else 0
+        hand_off_ns = hand_off.after(node, target, len(waiters), local_waiters)
         waiters.pop(0)
-        spinning[to] -= 1
+        spinning[target] -= 1
         now: i64 = self._env.now
         spun_ns = now + hand_off_ns - task.spins_since_ns
-        spins(task, self.name, self._waited, spun_ns)
+        spins(task, self.name, self._cause, spun_ns)
         self.stat.waited(spun_ns)
         self.stat.hand_off_ns += hand_off_ns
         if task.cpu != self._cpu:
@@ -264,9 +264,9 @@ class Line:
 
     def fetch_ns(self, task: Task) -> int:
         """Return the time that a line takes to the processor of *task* (ns), which writes it next."""
-        last, cpu, of = self._last_cpu, task.cpu, self._hand_off
+        last, cpu, hand_off = self._last_cpu, task.cpu, self._hand_off
         self._last_cpu = cpu
-        return self._own_ns if cpu == last else of.line(of.node(last), of.node(cpu))
+        return self._own_ns if cpu == last else hand_off.line(hand_off.node(last), hand_off.node(cpu))
 
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
         """Write to one line *writes* times, and work for *then_ns*.  Yield the result.
@@ -289,13 +289,13 @@ class Mutex:
     """
 
     __slots__ = (
+        "_cause",
         "_env",
         "_hand_off_ns",
         "_on_owner_sleeps",
         "_owner",
         "_sleeping",
         "_spinning",
-        "_waited",
         "_wakes",
         "name",
         "stat",
@@ -305,7 +305,7 @@ class Mutex:
         self._env = env
         self._wakes = wakes
         self._hand_off_ns = hand_off_ns
-        self._waited = waiting_for(name)
+        self._cause = waiting_for(name)
         self._owner: Task | None = None
         self._spinning: deque[tuple[Task, int]] = deque()
         self._sleeping: deque[tuple[Task, int]] = deque()
@@ -337,7 +337,7 @@ class Mutex:
             self._spinning.append((task, self._env.now))
             return SPIN
         self._sleeping.append((task, self._env.now))
-        task.waits_for = self._waited
+        task.waits_for = self._cause
         return PARK
 
     def _owner_sleeps(self) -> None:
@@ -345,9 +345,9 @@ class Mutex:
         spinning = list(self._spinning)
         self._spinning.clear()
         for task, since_ns in spinning:
-            spins(task, self.name, self._waited, self._env.now - since_ns)
+            spins(task, self.name, self._cause, self._env.now - since_ns)
             self._sleeping.append((task, since_ns))
-            task.waits_for = self._waited
+            task.waits_for = self._cause
             assert task.scheduler is not None, "a task that spins must have a scheduler"
             task.scheduler.sleeps(task)
 
@@ -370,7 +370,7 @@ class Mutex:
         waited_ns = self._env.now - since_ns
         if spun:
             waited_ns += self._hand_off_ns
-            spins(task, self.name, self._waited, waited_ns)
+            spins(task, self.name, self._cause, waited_ns)
             self._env.resume(task, self._hand_off_ns)
         else:
             waker_ns = self._wakes.wake(self._env, task, owner)
@@ -391,12 +391,12 @@ class Semaphore:
     (ns) that the wake-up of a task that waits already takes the owner, which the owner must wait.
     """
 
-    __slots__ = ("_env", "_owned", "_taken_ns", "_until_ns", "_waited", "_waiters", "_wakes", "stat")
+    __slots__ = ("_cause", "_env", "_owned", "_taken_ns", "_until_ns", "_waiters", "_wakes", "stat")
 
     def __init__(self, env: Environment, name: str, wakes: WakeUps) -> None:
         self._env = env
         self._wakes = wakes
-        self._waited = waiting_for(name)
+        self._cause = waiting_for(name)
         self._owned = False
         self._taken_ns = 0
         self._until_ns = 0  # the time of the release that `up_after` announced
@@ -424,7 +424,7 @@ class Semaphore:
             self._env.call_at(self._until_ns, URGENT, self._hand_over)
         self.stat.contentions += 1
         self._waiters.append((task, self._env.now))
-        task.waits_for = self._waited
+        task.waits_for = self._cause
         return PARK
 
     def up(self, owner: Task) -> int:
@@ -700,8 +700,8 @@ class RwSemaphore:
         task.waking_ns += waker_ns
         return waker_ns
 
-    def _wake_readers(self, by: Task) -> int:
-        """Let *by* give the lock to the readers at the head of the queue, who wake up as its owners.
+    def _wake_readers(self, waker: Task) -> int:
+        """Let *waker* give the lock to the readers at the head of the queue, who wake up as its owners.
 
         Return the time (ns) of their waker.
         """
@@ -711,11 +711,11 @@ class RwSemaphore:
             waiter = self._sleeping.popleft()
             self._readers += 1
             self.read_stat.waited(self._env.now - waiter.since_ns)
-            waker_ns += self._wakes.wake(self._env, waiter.task, by)
+            waker_ns += self._wakes.wake(self._env, waiter.task, waker)
         return waker_ns
 
-    def _wake_writer(self, waiter: _Waiter, by: Task) -> int:
-        """Let *by* wake *waiter*, unless it is awake already; return the time (ns) of its waker."""
+    def _wake_writer(self, waiter: _Waiter, waker: Task) -> int:
+        """Let *waker* wake *waiter*, unless it is awake already; return the time (ns) of its waker."""
         if self._handing_off or not self._rules.steals:
             self._sleeping.popleft()
             self._handing_off = False
@@ -724,37 +724,37 @@ class RwSemaphore:
         elif waiter.woken:
             return 0
         waiter.woken = True
-        return self._wakes.wake(self._env, waiter.task, by)
+        return self._wakes.wake(self._env, waiter.task, waker)
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:
     """Return the counters of *locks* as one class: sums, and the minima and maxima over all locks."""
-    used = [lock for lock in locks if lock.acquisitions]
-    waited = [lock for lock in used if lock.wait_ns]
+    used_locks = [lock for lock in locks if lock.acquisitions]
+    contended_locks = [lock for lock in used_locks if lock.wait_ns]
     total = LockStat(
-        acquisitions=sum(lock.acquisitions for lock in used),
-        contentions=sum(lock.contentions for lock in used),
-        wait_ns=sum(lock.wait_ns for lock in used),
-        wait_max_ns=max((lock.wait_max_ns for lock in used), default=0),
-        hold_ns=sum(lock.hold_ns for lock in used),
-        wait_min_ns=min((lock.wait_min_ns for lock in waited), default=0),
-        hold_max_ns=max((lock.hold_max_ns for lock in used), default=0),
-        hold_min_ns=min((lock.hold_min_ns for lock in used), default=0),
+        acquisitions=sum(lock.acquisitions for lock in used_locks),
+        contentions=sum(lock.contentions for lock in used_locks),
+        wait_ns=sum(lock.wait_ns for lock in used_locks),
+        wait_max_ns=max((lock.wait_max_ns for lock in used_locks), default=0),
+        hold_ns=sum(lock.hold_ns for lock in used_locks),
+        wait_min_ns=min((lock.wait_min_ns for lock in contended_locks), default=0),
+        hold_max_ns=max((lock.hold_max_ns for lock in used_locks), default=0),
+        hold_min_ns=min((lock.hold_min_ns for lock in used_locks), default=0),
     )
-    return total, max((lock.hold_ns for lock in used), default=0)
+    return total, max((lock.hold_ns for lock in used_locks), default=0)
 
 
 class Completion:
     """struct completion: several tasks may wait for one event, which happens once.
 
-    *of* is the ``waits_for`` of these tasks.
+    *cause* is the ``waits_for`` of these tasks.
     """
 
-    __slots__ = ("_env", "_of", "_waiters", "done")
+    __slots__ = ("_cause", "_env", "_waiters", "done")
 
-    def __init__(self, env: Environment, of: str) -> None:
+    def __init__(self, env: Environment, cause: str) -> None:
         self._env = env
-        self._of = of
+        self._cause = cause
         self._waiters: list[Task] = []
         self.done = False
 
@@ -762,7 +762,7 @@ class Completion:
         """wait_for_completion: let *task* sleep until the event has happened.  Use: `yield from`."""
         if not self.done:
             self._waiters.append(task)
-            task.waits_for = self._of
+            task.waits_for = self._cause
             yield PARK
 
     def complete(self) -> None:

@@ -54,8 +54,8 @@ def parse(text: str, kind: str) -> int:
             f' or "{number} {decimal}B" (powers of ten)'
         )
     if unit not in scale:
-        what = f"{unit!r} is not a unit of {kind}" if unit else f"{text!r} has no unit"
-        raise ValueError(f"{what}; use one of {', '.join(scale)}, such as {EXAMPLES[kind]}")
+        message = f"{unit!r} is not a unit of {kind}" if unit else f"{text!r} has no unit"
+        raise ValueError(f"{message}; use one of {', '.join(scale)}, such as {EXAMPLES[kind]}")
     amount = Fraction(number) * scale[unit]
     if amount < 0:
         raise ValueError(f"{text!r} is negative; give a {kind} of zero or more")

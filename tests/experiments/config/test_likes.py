@@ -84,12 +84,20 @@ def test_file_changes_a_disk_of_its_base(config: Path) -> None:
     assert disk.model_dump() == drives_of(release_of("6.12"))["sata-disk"].model_dump()
 
 
+def test_like_replaces_a_disk_completely(config: Path) -> None:
+    """The SATA disk of the base has a queue_depth, which an NVMe drive lacks."""
+    box = 'like = "server-2012"\ndisks.sda.like = "pm9a3"\n'
+    (config.parent / "machines" / "box.toml").write_text(box)
+    disk = scenario_of(config).machine.disks["sda"]
+    assert disk.model_dump() == drives_of(release_of("6.12"))["pm9a3"].model_dump()
+
+
 def test_like_of_a_device_replaces_the_whole_device(config: Path) -> None:
-    """The drive of w25-server is protected and has a cache; a SATA SSD keeps nothing of it."""
-    text = TEXT.replace('"box"', '"w25-server"\nmachine.device.like = "sata-ssd"')
+    """The drive of the machine has an indirection unit, which the other drive lacks."""
+    text = TEXT.replace('"box"', '"w25-server-bm1743"\nmachine.device.like = "pm9a3"')
     config.write_text(text.replace("./fs.toml", "loop-xfs"))
-    machine = scenario_of(config, 'machine.queue.write_cache="write back"').machine
-    device = drives_of(release_of("6.12"))["sata-ssd"].device
+    machine = scenario_of(config).machine
+    device = drives_of(release_of("6.12"))["pm9a3"].device
     assert machine.disks["nvme0n1"].device.model_dump() == device.model_dump()
 
 

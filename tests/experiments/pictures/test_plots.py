@@ -220,7 +220,7 @@ def test_limit_of_the_plug_is_marked_inside_the_axis(
     held: int | None, marked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The points lie at 1 and 4 threads; a mark at an end or outside would widen the axis."""
-    monkeypatch.setattr(plots, "_held", lambda *_: held)
+    monkeypatch.setattr(plots, "_plug_requests", lambda *_: held)
     results: Any = SimpleNamespace(title="t", axes=("threads",))
     frame = FRAME.assign(request_size=FRAME["write_iops"])
     _, figure, _ = plots._sweep_picture(results, frame, Wanted(y=("request_size",)))

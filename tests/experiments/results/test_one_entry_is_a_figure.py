@@ -79,6 +79,13 @@ def test_difference_of_a_counter_is_what_happened_in_an_iteration() -> None:
     assert (counter(first, last), level(first, last)) == (32.0, 7.0)
 
 
+def test_only_some_readings_cover_the_sync() -> None:
+    """The sync(2) after the programs writes back 4 MiB more."""
+    run = with_readings(RUN, written_back=36.0, flushed=36.0)
+    run = replace(run, readings=run.readings | {"written_back": 40.0, "flushed": 40.0})
+    assert (FIGURES["written_back"].whole(run), FIGURES["flushed"].whole(run)) == (36.0, 40.0)
+
+
 @pytest.mark.parametrize("words", [["run", "x.toml"], ["sweep", "x.toml"], ["timeline", "out"]])
 def test_unknown_figure_is_refused_before_the_run(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -237,7 +237,7 @@ def test_lost_run_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch, seen: P
     ended = dict(Workers(2, {"base": 60.0}).run(jobs, None))
     assert isinstance(ended[0], Failure)
     assert [isinstance(ended[place], Outcome) for place in (1, 2)] == [True, True]
-    assert [budget._running for budget in budgets] == [{}]
+    assert [budget._kinds for budget in budgets] == [{}]
 
 
 def test_each_run_reports_progress_until_it_ends() -> None:

@@ -174,7 +174,7 @@ for filesystem in ("loop-xfs", "loop-ext4"):
     machine = build(case.scenario, 1)
     machine.run()
     print(machine.env.now)
-"""
+"""  # noqa: RUF027  a script, in which the braces are its own
 
 
 def test_interpreted_functions_give_the_result_of_compiled_ones() -> None:

@@ -171,6 +171,39 @@ def test_one_file_is_a_new_drive(folder: Path) -> None:
     )
 
 
+def test_keys_of_a_queue_change_what_the_interface_brings(folder: Path) -> None:
+    """The release decides all other keys."""
+    own = 'nr_requests = { value = 7, origin = "measured", source = "a test" }\n'
+    (folder / "drives" / "small.toml").write_text(
+        f"{SMALL}[queue]\n{own}".replace('queue.like = "virtio"', "") + 'like = "virtio"\n'
+    )
+    queue, other = (drives_of(release_of("6.1"))[name].queue for name in ("small", "virtio-disk"))
+    assert queue.model_dump() == {**other.model_dump(), "nr_requests": 7}
+
+
+TWO_DISKS = """\
+purpose = "a base with two disks"
+like = "small-vm"
+[disks]
+vda.like = "virtio-ssd"
+vdb.device.like = "sata-disk"
+vdb.queue.like = "virtio"
+vdb.device.outer = { value = "99 MB/s", origin = "measured", source = "a test" }
+"""
+
+
+def test_file_changes_one_of_two_disks(folder: Path) -> None:
+    """The other disk stays; a ``like`` drops what the base said beside its own ``like``."""
+    (folder / "machines" / "two.toml").write_text(TWO_DISKS)
+    changes = 'purpose = "another"\nlike = "two"\n[disks.vdb.device]\nlike = "virtio-disk"\n'
+    (folder / "machines" / "other.toml").write_text(changes)
+    machines = machines_of(release_of("6.1"))
+    two, other = machines["two"], machines["other"]
+    assert list(other.disks) == ["vda", "vdb"]
+    outer: list[Any] = [of.disks["vdb"].device for of in (two, other)]
+    assert [device.outer for device in outer] == [99_000_000, 125_000_000]
+
+
 def test_number_without_an_origin_is_refused(folder: Path) -> None:
     """A number of the catalogue has a source."""
     (folder / "drives" / "small.toml").write_text(SMALL + 'inner = "50 MB/s"\n')

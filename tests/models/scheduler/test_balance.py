@@ -204,12 +204,12 @@ def test_waiting_task_for_which_no_processor_asks_breaks_a_law() -> None:
 
     def forget() -> None:
         of._queues[0].keep(env.task("forgotten"), 0)
-        of._waiting += 1
+        of._ready_count += 1
         of._loose += 1
         with pytest.raises(LawBroken, match="an idle processor never asks for it"):
             of.check()
         of._queues[0].pop()
-        of._waiting -= 1
+        of._ready_count -= 1
         of._loose -= 1
 
     env.call_at(300, 9, forget)

@@ -68,8 +68,8 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
     sequences = _Sequences()
     summary = False
     for number, line in lines:
-        found = _LINE.match(line.rstrip())
-        if found is None:
+        match = _LINE.match(line.rstrip())
+        if match is None:
             if not line.strip() or line.startswith("#") or _NOTE.match(line):
                 continue
             summary = summary or _begins_summary(line, lines)
@@ -78,12 +78,12 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
             continue
         if summary:
             raise wrong(number, "is an event after the summary; give the output of a single run of blkparse")
-        device, cpu, sequence, pid, action, rwbs, rest = found.groups()
+        device, cpu, sequence, pid, action, rwbs, rest = match.groups()
         if action == "m":
             continue
-        lost = sequences.lost_before(int(sequence), device, cpu, rest if action == "A" else "")
-        if lost > 0:
-            yield Event(number, 0, int(cpu), LOST, size=lost)
+        gap = sequences.lost_before(int(sequence), device, cpu, rest if action == "A" else "")
+        if gap > 0:
+            yield Event(number, 0, int(cpu), LOST, size=gap)
         name = _NAMES.get(action)
         if name is not None:
             if _PACKET.match(rest):
@@ -105,11 +105,11 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
             yield Event(number, int(pid), int(cpu), UNPLUG, device, size=int(count[1]), asleep=action == "UT")
 
 
-def _begins_summary(line: str, following: Iterator[tuple[int, str]]) -> bool:
-    """Return whether the summary begins with *line*; this may consume one line of *following*."""
+def _begins_summary(line: str, lines: Iterator[tuple[int, str]]) -> bool:
+    """Return whether the summary begins with *line*; this may consume one of the *lines* that follow."""
     if _SUMMARY.match(line):
         return True
-    return _PROCESS.match(line.rstrip()) is not None and next(following, (0, ""))[1].startswith(_READS)
+    return _PROCESS.match(line.rstrip()) is not None and next(lines, (0, ""))[1].startswith(_READS)
 
 
 class _Sequences:
@@ -132,6 +132,6 @@ class _Sequences:
                 stream = source
             if stream not in self._next:
                 return 0
-        lost = sequence - self._next.get(stream, sequence)
+        gap = sequence - self._next.get(stream, sequence)
         self._next[stream] = sequence + 1
-        return lost
+        return gap

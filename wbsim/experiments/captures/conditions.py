@@ -62,19 +62,19 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     notes: list[str] = []
     values: dict[str, int] = {}
     for name in ("max_sectors_kb", "max_segments", "nomerges"):
-        said, option = getattr(header, name), getattr(options, name)
+        header_value, option = getattr(header, name), getattr(options, name)
         flag = "--" + name.replace("_", "-")
-        if said is not None and option is not None and said != option:
+        if header_value is not None and option is not None and header_value != option:
             problems.append(
-                Problem(f"{place}:1", name, f"is {said} in the header; leave out {flag} {option}")
+                Problem(f"{place}:1", name, f"is {header_value} in the header; leave out {flag} {option}")
             )
-        elif said is None and option is None and name == "nomerges":
+        elif header_value is None and option is None and name == "nomerges":
             values[name] = 0
             notes.append("the header has no nomerges; 0 is assumed; give --nomerges if it was different")
-        elif said is None and option is None:
+        elif header_value is None and option is None:
             problems.append(Problem(f"{place}:1", name, f"is not in the header; give {flag}"))
         else:
-            values[name] = said if said is not None else option
+            values[name] = header_value if header_value is not None else option
     for name, value in values.items():
         if name == "nomerges" and value not in (0, 1, 2):
             problems.append(Problem(place, name, f"is {value}; give 0, 1 or 2"))
@@ -83,7 +83,7 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
                 Problem(place, name, f"is {value}; give a number from {_FEWEST[name]} to {_MOST}")
             )
     scheduler = _scheduler(header, options, problems, notes, place)
-    kernel, era, asked = _kernel(header, options, problems, notes, place)
+    kernel, era, what_if_era = _kernel(header, options, problems, notes, place)
     if problems:
         raise BadInput(problems)
     discards = min(header.discard_max_bytes or 0, MAX_DISCARD_BYTES)
@@ -96,7 +96,7 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
             **({"max_discard_bytes": discards} if discards else {}),
         }
     )
-    return Conditions(kernel, era, asked, _device(capture, options), scheduler, limits, tuple(notes))
+    return Conditions(kernel, era, what_if_era, _device(capture, options), scheduler, limits, tuple(notes))
 
 
 def _scheduler(
@@ -129,10 +129,10 @@ def _kernel(
         except ValueError as error:
             problems.append(Problem(place, "kernel", str(error)))
             eras.append(None)
-    asked = eras[1]
-    if asked is not None and options.kernel not in (asked, kernel):
-        notes.append(f"--kernel is {options.kernel}; its plug has the rules of Linux {asked}")
-    return kernel, eras[0] or "", asked
+    what_if_era = eras[1]
+    if what_if_era is not None and options.kernel not in (what_if_era, kernel):
+        notes.append(f"--kernel is {options.kernel}; its plug has the rules of Linux {what_if_era}")
+    return kernel, eras[0] or "", what_if_era
 
 
 def _device(capture: Capture, options: Options) -> str:
@@ -141,19 +141,19 @@ def _device(capture: Capture, options: Options) -> str:
     Raises:
         BadInput: the capture has no bio for the named device, or several devices and none is named.
     """
-    named = options.device or capture.header.device
+    choice = options.device or capture.header.device
     bios = Counter(event.device for event in capture.events() if event.name == QUEUE)
-    found = ", ".join(f"{device} ({count} bios)" for device, count in bios.most_common())
-    if named is not None:
-        if named not in bios:
-            has = f"the devices with bios are {found}" if found else "it has no bio for any device"
-            raise bad(str(capture.path), f"has no bio for {named}; {has}", "device")
-        return named
+    devices = ", ".join(f"{device} ({count} bios)" for device, count in bios.most_common())
+    if choice is not None:
+        if choice not in bios:
+            has = f"the devices with bios are {devices}" if devices else "it has no bio for any device"
+            raise bad(str(capture.path), f"has no bio for {choice}; {has}", "device")
+        return choice
     if not bios:
         raise bad(str(capture.path), "has no bio; record the event block_bio_queue too")
     if len(bios) > 1:
         raise bad(
-            str(capture.path), f"has several devices; give one of them with --device: {found}", "device"
+            str(capture.path), f"has several devices; give one of them with --device: {devices}", "device"
         )
     device = next(iter(bios))
     assert device is not None

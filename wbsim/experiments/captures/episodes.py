@@ -34,8 +34,8 @@ class Episode:
     def withdraw(self, verdict: Verdict) -> None:
         """Take the judgements of this episode out of *verdict*; its decisions count as not judged."""
         self.hidden = True
-        for seen in self.requests:
-            seen.hidden = True
+        for request in self.requests:
+            request.hidden = True
         verdict.decisions_total -= self.decisions
         verdict.decisions_equal -= self.decisions_equal
         verdict.full_flush_total -= self.flushes

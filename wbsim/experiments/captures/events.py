@@ -119,15 +119,15 @@ def header_of(line: str, place: str) -> Header:
         words = line.lstrip("# ").split()
     if not {"kernel", "scheduler", "device", *_NUMBERS} & set(words):
         return Header()
-    given: dict[str, str] = dict(pairwise(words))
+    values: dict[str, str] = dict(pairwise(words))
     for key in _NUMBERS:
-        if key in given and not re.fullmatch("[0-9]{1,18}", given[key]):
-            raise bad(place, f"{given[key]!r} is not a whole number; give a complete capture", key)
-    device = given.get("device", "").replace(":", ",") or None
+        if key in values and not re.fullmatch("[0-9]{1,18}", values[key]):
+            raise bad(place, f"{values[key]!r} is not a whole number; give a complete capture", key)
+    device = values.get("device", "").replace(":", ",") or None
     if device is not None and not _DEVICE.match(device):
         raise bad(place, f"{device!r} is not a device; write it as MAJ,MIN, such as 7,0", "device")
-    numbers = {key: int(given[key]) if key in given else None for key in _NUMBERS}
-    return Header(given.get("kernel"), given.get("scheduler"), **numbers, device=device)
+    numbers = {key: int(values[key]) if key in values else None for key in _NUMBERS}
+    return Header(values.get("kernel"), values.get("scheduler"), **numbers, device=device)
 
 
 Parser = Callable[[Iterator[tuple[int, str]], Callable[[int, str], BadInput]], Iterator[Event]]

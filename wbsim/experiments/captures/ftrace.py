@@ -74,12 +74,12 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
     """
     match = _LINE.match
     for number, line in lines:
-        found = match(line.rstrip())
-        if found is None:
+        line_match = match(line.rstrip())
+        if line_match is None:
             if line.strip():
-                yield from _other(number, line, wrong)
+                yield from _losses_in(number, line, wrong)
             continue
-        pid, cpu, name, fields, unnamed = found.groups()
+        pid, cpu, name, fields, unnamed = line_match.groups()
         if name in _FIELDS:
             form, example = _FIELDS[name]
             place = form.match(fields)
@@ -95,25 +95,25 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
             if count is None:
                 raise wrong(number, _bad_fields(name, "count", fields, _REMARKED[_UNPLUG], "[task] 1"))
             yield Event(number, int(pid), int(cpu), name, size=int(count[1]))
-        elif name is None and (lost := _PERF_LOST.match(unnamed)):
-            yield Event(number, 0, int(cpu), LOST, size=int(lost[1]))
+        elif name is None and (loss := _PERF_LOST.match(unnamed)):
+            yield Event(number, 0, int(cpu), LOST, size=int(loss[1]))
 
 
-def _bad_fields(name: str, lacking: str, fields: str, remarked: re.Pattern[str], example: str) -> str:
+def _bad_fields(name: str, part: str, fields: str, remarked: re.Pattern[str], example: str) -> str:
     if fields.startswith(_UNPARSED):
         remedy = "trace-cmd could not print them; give the text of /sys/kernel/tracing/trace"
-        return f"{name} has no {lacking}; {remedy}"
-    return bad_fields(name, lacking, fields, remarked, example)
+        return f"{name} has no {part}; {remedy}"
+    return bad_fields(name, part, fields, remarked, example)
 
 
-def _other(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
+def _losses_in(number: int, line: str, wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
     """Yield the loss that *line* reports, if any; a comment and a header yield nothing."""
-    if lost := LOST_LINE.match(line):
-        yield Event(number, 0, int(lost[1] or 0), LOST, size=int(lost[2] or lost[3] or 0))
-    elif started := _STARTED.match(line):
-        yield Event(number, 0, int(started[1]), LOST)
-    elif written := _WRITTEN.match(line):
-        if int(written[1]) < int(written[2]):
-            yield Event(number, 0, 0, LOST, size=int(written[2]) - int(written[1]))
+    if loss := LOST_LINE.match(line):
+        yield Event(number, 0, int(loss[1] or 0), LOST, size=int(loss[2] or loss[3] or 0))
+    elif start := _STARTED.match(line):
+        yield Event(number, 0, int(start[1]), LOST)
+    elif counts := _WRITTEN.match(line):
+        if int(counts[1]) < int(counts[2]):
+            yield Event(number, 0, 0, LOST, size=int(counts[2]) - int(counts[1]))
     elif not line.startswith("#") and not _HEADER.match(line.rstrip()):
         raise wrong(number, refusal("an ftrace text (TASK-PID [CPU] FLAGS TIMESTAMP: event: fields)", line))

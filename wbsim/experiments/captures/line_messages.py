@@ -23,11 +23,11 @@ def refusal(text_format: str, line: str) -> str:
     )
 
 
-def bad_fields(event: str, lacking: str, fields: str, remarked: re.Pattern[str], expected: str) -> str:
+def bad_fields(event: str, part: str, fields: str, remarked: re.Pattern[str], expected: str) -> str:
     """Return the error message for the *fields* of an *event*, which lack something or end with a remark.
 
     The first group of *remarked* is the text behind complete fields.
     """
-    if (found := remarked.fullmatch(fields)) is not None and found[1].strip():
-        return f"{event} is followed by {quoted(found[1])}; remove this text from the line"
-    return f"{event} has no {lacking}; expected: {expected}"
+    if (remark := remarked.fullmatch(fields)) is not None and remark[1].strip():
+        return f"{event} is followed by {quoted(remark[1])}; remove this text from the line"
+    return f"{event} has no {part}; expected: {expected}"

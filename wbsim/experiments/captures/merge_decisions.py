@@ -131,10 +131,10 @@ Step = Piece | Placed | Left | Emptied | Unseen | Moved | Lost | Passed
 class _Bio:
     """The part of a queued bio without a decision.
 
-    ``known``: the contents of the task's plug were known before the plug was flushed.
+    ``plug_known``: the contents of the task's plug were known before the plug was flushed.
     """
 
-    __slots__ = ("device", "end", "first", "known", "rwbs", "split", "start", "tried")
+    __slots__ = ("attempt_line", "device", "end", "first", "plug_known", "rwbs", "split", "start")
 
     def __init__(self, event: Event) -> None:
         self.device = event.device
@@ -142,26 +142,26 @@ class _Bio:
         self.start = event.sector
         self.end = event.sector + event.size
         self.first = True
-        self.tried = event.line
+        self.attempt_line = event.line
         self.split: int | None = None
-        self.known = True
+        self.plug_known = True
 
 
 class _Task:
     """The state of one task, as far as the capture shows it."""
 
     __slots__ = (
-        "asleep", "begun", "bios", "devices", "first_move", "flushing", "fresh", "known", "plugged",
-        "sent_on",
+        "asleep", "bios", "devices", "first_move", "flushing", "fresh", "has_decision", "plug_known",
+        "plugged", "sent_on",
     )  # fmt: skip
 
-    def __init__(self, known: bool) -> None:
+    def __init__(self, plug_known: bool) -> None:
         self.bios: list[_Bio] = []
         self.plugged = 0
         self.devices: set[str] = set()  # the devices of the plugged requests
         self.flushing = False  # the latest event is an unplug
-        self.begun = False  # the capture shows a decision of this task
-        self.known = known
+        self.has_decision = False  # the capture shows a decision of this task
+        self.plug_known = plug_known
         self.fresh: Piece | None = None  # the piece whose request is not placed yet
         self.sent_on = 0  # the requests that unplugs have flushed since `fresh` was set
         self.asleep: bool | None = None  # `Event.asleep` of these unplugs
@@ -179,14 +179,14 @@ class _Task:
         self.devices.clear()
 
 
-def _moved(task: _Task | None, event: Event) -> Moved:
+def _move(task: _Task | None, event: Event) -> Moved:
     """Return the step of *event*; record in *task* the first move since its plug was flushed."""
     if task is not None and task.sent_on and not task.first_move:
         task.first_move = event.name
     assert event.device is not None
-    merged, issued = event.name == RQ_MERGE, event.name == ISSUE
+    merges, issues = event.name == RQ_MERGE, event.name == ISSUE
     return Moved(
-        event.line, event.pid, event.cpu, event.device, event.sector, event.size, merged, issued, event.rwbs
+        event.line, event.pid, event.cpu, event.device, event.sector, event.size, merges, issues, event.rwbs
     )
 
 
@@ -201,7 +201,7 @@ def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
     for event in events:
         name = event.name
         if name in MOVES:
-            yield _moved(tasks.get(event.pid), event)
+            yield _move(tasks.get(event.pid), event)
         elif name == NO_SECTORS:
             yield Passed(event.device)
         elif name == LOST:
@@ -212,13 +212,13 @@ def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
             tasks.clear()
             yield Lost(event.size)
         else:
-            known = tasks.get(event.pid)
-            task = _Task(complete) if known is None else known
+            entry = tasks.get(event.pid)
+            task = _Task(complete) if entry is None else entry
             tasks[event.pid] = task
             yield from _follow(task, event, flush_issues)
     for pid, task in tasks.items():
         if task.fresh is not None:
-            if task.sent_on > task.plugged and task.known:
+            if task.sent_on > task.plugged and task.plug_known:
                 yield Unseen(pid)
             plugged = task.plugged > 0 and not rwbs_of(task.fresh.rwbs).flushes
             yield Placed(task.fresh, plugged, False if plugged else None, sure=not plugged)
@@ -238,15 +238,15 @@ def _follow(task: _Task, event: Event, flush_issues: bool) -> Iterator[Step]:
             yield Emptied(event.pid, _queued(task, event))
             task.plugged -= event.size
             task.flushing = True
-            if task.plugged < 0 and task.known:
+            if task.plugged < 0 and task.plug_known:
                 yield Unseen(event.pid)
-            task.known = True
+            task.plug_known = True
     elif name == SPLIT:
         for bio in task.bios:
             if bio.start == event.sector and bio.device == event.device:
-                bio.split, bio.tried = event.size, event.line
+                bio.split, bio.attempt_line = event.size, event.line
     elif name == PLUG:
-        task.known = True
+        task.plug_known = True
     else:
         piece = _piece(task, event)
         yield piece
@@ -256,9 +256,9 @@ def _follow(task: _Task, event: Event, flush_issues: bool) -> Iterator[Step]:
 
 def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iterator[Step]:
     """Yield the destination of the request of *fresh*, as the task's next *event* shows."""
-    held, name = task.plugged, event.name
+    plug_size, name = task.plugged, event.name
     if name == UNPLUG:
-        if held and task.sent_on + event.size == held + 1:
+        if plug_size and task.sent_on + event.size == plug_size + 1:
             task.add(fresh)
             task.plugged -= task.sent_on  # earlier unplugs of this flush took these requests
             task.sent_on, task.first_move = 0, ""
@@ -272,7 +272,7 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
         # A sleep in schedule() inserts the requests (blk_mq_flush_plug_list from_schedule).  A full plug
         # issues them.
         asleep = task.first_move == INSERT if task.asleep is None and flush_issues else task.asleep
-        if task.sent_on > held and task.known:
+        if task.sent_on > plug_size and task.plug_known:
             yield Unseen(event.pid)
             fresh = fresh._replace(known=False)
         task.sent_on, task.first_move = 0, ""
@@ -294,7 +294,7 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
         task.add(fresh)
         yield Placed(fresh, True, None)
     else:
-        plugged = held > 0 and not rwbs_of(fresh.rwbs).flushes
+        plugged = plug_size > 0 and not rwbs_of(fresh.rwbs).flushes
         if plugged:
             task.add(fresh)
         task.fresh = None
@@ -303,14 +303,15 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
 
 def _piece(task: _Task, event: Event) -> Piece:
     """Return the decision of *event* with the values of its bio."""
-    first, split_off, known, tried = True, False, task.known, event.line if task.begun else 0
-    task.begun = True
+    first, split_off, plug_known = True, False, task.plug_known
+    attempt_line = event.line if task.has_decision else 0
+    task.has_decision = True
     for bio in task.bios:
         if bio.start == event.sector and bio.device == event.device:
-            first, tried = bio.first, bio.tried
-            known = known and bio.known
+            first, attempt_line = bio.first, bio.attempt_line
+            plug_known = plug_known and bio.plug_known
             bio.start += event.size
-            bio.split, bio.known, bio.first, bio.tried = None, True, False, event.line
+            bio.split, bio.plug_known, bio.first, bio.attempt_line = None, True, False, event.line
             split_off = bio.start < bio.end
             if not split_off:
                 task.bios.remove(bio)
@@ -318,7 +319,7 @@ def _piece(task: _Task, event: Event) -> Piece:
     assert event.device is not None
     return Piece(
         event.line, event.pid, event.cpu, event.device, event.rwbs, event.sector, event.size,
-        DECISIONS[event.name], first, split_off, tried, known,
+        DECISIONS[event.name], first, split_off, attempt_line, plug_known,
     )  # fmt: skip
 
 
@@ -327,10 +328,10 @@ def _queued(task: _Task, event: Event) -> Piece | None:
     if not task.bios:
         return None
     bio = task.bios[0]
-    bio.known = task.known
+    bio.plug_known = task.plug_known
     end = bio.split or bio.end
     assert bio.device is not None
     return Piece(
         event.line, event.pid, event.cpu, bio.device, bio.rwbs, bio.start, end - bio.start,
-        None, bio.first, end < bio.end, bio.tried, task.known,
+        None, bio.first, end < bio.end, bio.attempt_line, task.plug_known,
     )  # fmt: skip

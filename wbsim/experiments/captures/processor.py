@@ -79,15 +79,15 @@ class _Worker:
     """A task that was a flusher at least once; times in ns.
 
     * ``last``: the time of its last event.
-    * ``left``: the time when it left its processor; None: it runs.
-    * ``off``: the time off the processor since its last event.
-    * ``ours``: the bdi that it writes back is the device's.
+    * ``departure``: the time when it left its processor; None: it runs.
+    * ``absence``: the time off the processor since its last event.
+    * ``serves_device``: the bdi that it writes back is the device's.
     """
 
     last: int | None = None
-    left: int | None = None
-    off: int = 0
-    ours: bool = False
+    departure: int | None = None
+    absence: int = 0
+    serves_device: bool = False
 
 
 @dataclass
@@ -107,17 +107,17 @@ def flusher_time(path: Path) -> FlusherTime:
     recording = _recording(path)
     sums, workers = _Sums(), dict[int, _Worker]()
     for _, line in lines_of(path):
-        found = _EVENT.match(line)
-        if found is None:
+        event = _EVENT.match(line)
+        if event is None:
             continue
-        pid, seconds, micros, name, fields = found.groups()
+        pid, seconds, micros, name, fields = event.groups()
         now = int(seconds) * 1_000_000_000 + int(micros) * 1_000
         if name == "sched_switch":
             _switch(workers, fields, now)
         elif name == "writeback_start":
             bdi = _BDI.match(fields)
-            ours = bdi is not None and f"{bdi[1]},{bdi[2]}" == recording.device
-            workers[int(pid)] = _Worker(last=now, ours=ours)
+            serves_device = bdi is not None and f"{bdi[1]},{bdi[2]}" == recording.device
+            workers[int(pid)] = _Worker(last=now, serves_device=serves_device)
         elif int(pid) in workers:
             _event(workers[int(pid)], name, fields, now, sums)
     requests = sums.events["block_getrq"]
@@ -127,21 +127,21 @@ def flusher_time(path: Path) -> FlusherTime:
             f"has no write by a flusher of {recording.device}; capture a command that writes many files",
         )
 
-    def each(stage: str, count: int) -> float:
+    def mean_ns(stage: str, count: int) -> float:
         traced = sum(number for name, number in sums.events.items() if _STAGES[name] == stage)
         return max(0.0, (sums.ns[stage] - traced * recording.event_ns) / count)
 
-    file_ns, request_ns = each(INODE, sums.files), each(REQUEST, requests)
+    file_ns, request_ns = mean_ns(INODE, sums.files), mean_ns(REQUEST, requests)
     return FlusherTime(recording, sums.files, sums.pages, requests, file_ns, request_ns)
 
 
 def _recording(path: Path) -> Recording:
     first, second = ([line for _, line in islice(lines_of(path), 2)] + ["", ""])[:2]
     words = first.lstrip("# ").split()
-    said = dict(pairwise(words))
-    if missing := [name for name in _NEEDED if name not in said]:
-        raise bad(f"{path}:1", f"lacks {missing[0]}; record the capture with wbsim capture --cpu")
-    numbers = {name: said[name] for name in ("event_ns", "program_ns")}
+    values = dict(pairwise(words))
+    if absent_keys := [name for name in _NEEDED if name not in values]:
+        raise bad(f"{path}:1", f"lacks {absent_keys[0]}; record the capture with wbsim capture --cpu")
+    numbers = {name: values[name] for name in ("event_ns", "program_ns")}
     for name, value in numbers.items():
         if not (value.isascii() and value.isdecimal()):
             raise bad(
@@ -151,22 +151,28 @@ def _recording(path: Path) -> Recording:
             )
     if not second.startswith(_COMMAND):
         raise bad(f"{path}:2", "lacks the command; record the capture with wbsim capture --cpu")
-    kernel, device, filesystem, at = (said[name] for name in _NEEDED[:4])
+    kernel, device, filesystem, mount_point = (values[name] for name in _NEEDED[:4])
     of_event, of_program = map(int, numbers.values())
     return Recording(
-        kernel, device, filesystem, at, of_event, of_program, second.removeprefix(_COMMAND).rstrip("\n")
+        kernel,
+        device,
+        filesystem,
+        mount_point,
+        of_event,
+        of_program,
+        second.removeprefix(_COMMAND).rstrip("\n"),
     )
 
 
 def _switch(workers: dict[int, _Worker], fields: str, now: int) -> None:
     """Record a sched_switch at *now*: one task leaves its processor, and another task gets it."""
-    if found := _SWITCH.match(fields):
-        if leaves := workers.get(int(found[1])):
-            leaves.left = now
-        comes = workers.get(int(found[2]))
-        if comes is not None and comes.left is not None:
-            comes.off += now - comes.left
-            comes.left = None
+    if switch := _SWITCH.match(fields):
+        if leaves := workers.get(int(switch[1])):
+            leaves.departure = now
+        comes = workers.get(int(switch[2]))
+        if comes is not None and comes.departure is not None:
+            comes.absence += now - comes.departure
+            comes.departure = None
 
 
 def _event(worker: _Worker, name: str, fields: str, now: int, sums: _Sums) -> None:
@@ -174,12 +180,12 @@ def _event(worker: _Worker, name: str, fields: str, now: int, sums: _Sums) -> No
     stage = _STAGES.get(name)
     if stage is None:
         if name == "writeback_written":
-            worker.last, worker.off = now, 0
+            worker.last, worker.absence = now, 0
         return
-    if worker.ours and worker.last is not None:
-        sums.ns[stage] += now - worker.last - worker.off
+    if worker.serves_device and worker.last is not None:
+        sums.ns[stage] += now - worker.last - worker.absence
         sums.events[name] += 1
         if name == "writeback_single_inode" and (wrote := _WROTE.search(fields)) and int(wrote[1]):
             sums.files += 1
             sums.pages += int(wrote[1])
-    worker.last, worker.off = now, 0
+    worker.last, worker.absence = now, 0

@@ -68,14 +68,14 @@ class Recorded(NamedTuple):
 
 
 def record(
-    out: Path, command: Sequence[str], buffer_mib: int, device: str | None = None, cpu: bool = False
+    path: Path, command: Sequence[str], buffer_mib: int, device: str | None = None, cpu: bool = False
 ) -> Recorded:
-    """Record the events of *command* and of a sync(2) after it to *out* (.gz and .xz are packed).
+    """Record the events of *command* and of a sync(2) after it to *path* (.gz and .xz are packed).
 
     An earlier sync(2) writes back the dirty pages of other programs, so that they are not recorded.
 
     Args:
-        out: the file of the capture.
+        path: the file of the capture.
         command: the program and its arguments.
         buffer_mib: the size of each processor's event buffer.
         device: "major,minor" of the disk whose limits the first line gives; None: that with the most bios.
@@ -83,7 +83,7 @@ def record(
             `wbsim.experiments.captures.processor` needs.
 
     Raises:
-        BadInput: not root, no tracefs, no such command, no bio at all, or *out* cannot be written.
+        BadInput: not root, no tracefs, no such command, no bio at all, or *path* cannot be written.
     """
     if os.geteuid() != 0:
         raise bad("capture", "needs root to use tracefs; run the command with sudo")
@@ -97,27 +97,27 @@ def record(
         os.sync()
         events = (*EVENTS, SWITCHES) if cpu else EVENTS
         with ended_by_signals(), _tracefs() as root, own_instance(root, buffer_mib, events) as instance:
-            event_ns, before = (_event_ns(instance) if cpu else 0), _of_children_ns()
+            event_ns, start_ns = (_event_ns(instance) if cpu else 0), _of_children_ns()
             status = _status_of(command)
-            program_ns = _of_children_ns() - before
+            program_ns = _of_children_ns() - start_ns
             os.sync()
             (instance / "tracing_on").write_text("0")
-            bios, lost = counted(instance / "trace")
-            named = device or bios.most_common(1)[0][0]
-            with _packed(out)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
-                times = f" event_ns {event_ns} program_ns {program_ns} {mounted(named)}" if cpu else ""
-                file.write(f"# {limits(named)}{times}\n# command: {shlex.join(command)}\n")
+            bios, losses = counted(instance / "trace")
+            disk = device or bios.most_common(1)[0][0]
+            with _packed(path)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
+                times = f" event_ns {event_ns} program_ns {program_ns} {mounted(disk)}" if cpu else ""
+                file.write(f"# {limits(disk)}{times}\n# command: {shlex.join(command)}\n")
                 with (instance / "trace").open(encoding="utf-8", errors="surrogateescape") as text:
                     shutil.copyfileobj(text, file)
-        recorded.append(Recorded(status, named, bios[named], bios.total() - bios[named], lost))
+        recorded.append(Recorded(status, disk, bios[disk], bios.total() - bios[disk], losses))
 
-    replace_whole(out, write)
+    replace_whole(path, write)
     return recorded[0]
 
 
-def _packed(out: Path) -> Any:
+def _packed(path: Path) -> Any:
     openers: dict[str, object] = {".gz": gzip.open, ".xz": lzma.open}
-    return openers.get(out.suffix, open)
+    return openers.get(path.suffix, open)
 
 
 def _status_of(command: Sequence[str]) -> int:
@@ -166,25 +166,25 @@ def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) ->
     Raises:
         BadInput: the kernel lacks block events or sched_switch.
     """
-    missing = [event for event in events if not (root / "events" / event).is_dir()]
-    if "block/block_bio_queue" in missing:
+    absent_events = [event for event in events if not (root / "events" / event).is_dir()]
+    if "block/block_bio_queue" in absent_events:
         raise bad(str(root / "events"), "has no block events; the kernel needs CONFIG_BLK_DEV_IO_TRACE")
-    if SWITCHES in missing:
+    if SWITCHES in absent_events:
         raise bad(str(root / "events"), "has no event sched_switch; leave --cpu out")
     instance = root / "instances" / f"wbsim-{os.getpid()}"
-    made = False
+    exists = False
     try:
         with signals_held():
             instance.mkdir()
-            made = True
+            exists = True
         (instance / "buffer_size_kb").write_text(str(buffer_mib * 1024))
         for event in events:
-            if event not in missing:
+            if event not in absent_events:
                 (instance / "events" / event / "enable").write_text("1")
         (instance / "tracing_on").write_text("1")
         yield instance
     finally:
-        if made:
+        if exists:
             with signals_held():
                 instance.rmdir()
 
@@ -209,8 +209,8 @@ def _event_ns(instance: Path) -> int:
 
 
 def _of_children_ns() -> int:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return round((used.ru_utime + used.ru_stime) * 1e9)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return round((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
 def mounted(device: str) -> str:
@@ -230,19 +230,19 @@ def counted(trace: Path) -> tuple[Counter[str], int]:
         BadInput: the text has no bio.
     """
     bios: Counter[str] = Counter()
-    lost = 0
+    losses = 0
     with trace.open(encoding="utf-8", errors="surrogateescape") as text:
         for line in text:
-            if found := _QUEUED.search(line):
-                bios[found[1]] += 1
-            elif found := LOST_LINE.match(line):
-                lost += int(found[2] or 0)
+            if bio := _QUEUED.search(line):
+                bios[bio[1]] += 1
+            elif loss := LOST_LINE.match(line):
+                losses += int(loss[2] or 0)
     if not bios:
         raise bad(
             "capture",
             "the command and the sync after it submitted no bio; give a command that writes to a disk",
         )
-    return bios, lost
+    return bios, losses
 
 
 def limits(device: str) -> str:

@@ -78,14 +78,14 @@ class _Runs:
         self._starts: dict[int, tuple[int, int]] = {}  # the first lines of a task's last two runs
         self._broken: set[int] = set()
 
-    def issued(self, pid: int, line: int) -> int:
+    def issue(self, pid: int, line: int) -> int:
         """Record that *pid* issued a request at *line*; return the line where its previous run began."""
-        current, before = self._starts.get(pid, (0, 0))
+        current, previous = self._starts.get(pid, (0, 0))
         if pid in self._broken or not current:
-            current, before = line, current
-            self._starts[pid] = current, before
+            current, previous = line, current
+            self._starts[pid] = current, previous
             self._broken.discard(pid)
-        return before
+        return previous
 
     def broken_by(self, pid: int) -> None:
         """Record another event of *pid*, which ends its run."""
@@ -110,7 +110,7 @@ class _Judge:
         self._early: dict[int, tuple[Bio, Merge]] = {}
         self._was_full: dict[int, bool | None] = {}  # by task, after `Left`: whether the plug was full
         self._on_its_way: dict[int, Request] = {}  # requests that left a plug, by start sector
-        self._waiting = Waiting(self._scheduler, self._bounds)
+        self._queues = Waiting(self._scheduler, self._bounds)
         self._runs = _Runs()
         self._doubts: dict[int, _Doubt] = {}  # by the start sector of the request
         self._requests = Requests()
@@ -163,30 +163,30 @@ class _Judge:
             if request.queue is self._device:
                 self._on_its_way[request.start_sector] = request
 
-    def _move(self, moved: Moved) -> None:
-        seen = self._requests.move(moved)
-        if moved.issued:
-            before = self._runs.issued(moved.pid, moved.line)
-            doubt = self._doubts.pop(moved.sector, None)
-            if doubt is not None and before > doubt.line:
+    def _move(self, step: Moved) -> None:
+        kernel_request = self._requests.move(step)
+        if step.issued:
+            previous_start = self._runs.issue(step.pid, step.line)
+            doubt = self._doubts.pop(step.sector, None)
+            if doubt is not None and previous_start > doubt.line:
                 self._contradict(doubt)
-            self._waiting.issue(moved.sector)
-            self._on_its_way.pop(moved.sector, None)
+            self._queues.issue(step.sector)
+            self._on_its_way.pop(step.sector, None)
             return
-        self._runs.broken_by(moved.pid)
-        request = self._on_its_way.pop(moved.sector, None)
-        if (request is None or (seen is not None and seen.hidden)) and not moved.merged:
+        self._runs.broken_by(step.pid)
+        request = self._on_its_way.pop(step.sector, None)
+        if (request is None or (kernel_request is not None and kernel_request.hidden)) and not step.merged:
             # bios are tried in the order of insertion, so unknown requests also take their place in it
-            request = Request(bio_of(moved))
+            request = Request(bio_of(step))
         if request is None:
             return
-        for other in self._waiting.touching(request.bios[0], moved.pid, moved.cpu):
-            if other.end_sector == request.start_sector:
-                if moved.merged:
-                    self._fit(request, other)
-                elif would_join(other, request, self._bounds):
-                    self._waiting.leave(other)
-        self._waiting.insert(request, moved.pid, moved.cpu, moved.line)
+        for neighbour in self._queues.touching(request.bios[0], step.pid, step.cpu):
+            if neighbour.end_sector == request.start_sector:
+                if step.merged:
+                    self._fit(request, neighbour)
+                elif would_join(neighbour, request, self._bounds):
+                    self._queues.leave(neighbour)
+        self._queues.insert(request, step.pid, step.cpu, step.line)
 
     def _decide(self, piece: Piece) -> None:
         self._runs.broken_by(piece.pid)
@@ -199,10 +199,10 @@ class _Judge:
             self._newest[piece.pid] = None if _follow(plug, bio_of(piece), kernel) else bio_of(piece)
             return
         early = self._early.pop(piece.pid, None)
-        if not self._shown(piece):
+        if not self._is_shown(piece):
             self._set_aside(piece)
             if kernel is not NEW:
-                self._waiting.attempt_merge(bio_of(piece), piece.pid, piece.cpu)
+                self._queues.attempt_merge(bio_of(piece), piece.pid, piece.cpu)
             self._newest[piece.pid] = bio_of(piece) if kernel is NEW else None
             return
         if early is not None and early[0].start_sector == piece.sector:
@@ -221,22 +221,25 @@ class _Judge:
         if kernel is not NEW and simulated is NEW:
             plug.add(Request(bio))
 
-    def _shown(self, piece: Piece) -> bool:
+    def _is_shown(self, piece: Piece) -> bool:
         """Follow the kernel's decision in *piece*; return whether the capture shows what it depends on."""
         episode, kernel = self._episode(piece.pid), piece.merge
-        beside = kernel is NEW and self._requests.hidden_beside(piece)
+        hidden_neighbour = kernel is NEW and self._requests.hidden_beside(piece)
         if kernel is NEW:
-            seen = self._requests.begin(piece, hidden=episode.hidden or not piece.known)
-            self._fresh[piece.pid] = seen
+            kernel_request = self._requests.begin(piece, hidden=episode.hidden or not piece.known)
+            self._fresh[piece.pid] = kernel_request
         else:
-            seen = self._requests.joined_by(piece)
-            if not (seen.hidden or seen.plugged or seen.inserted) and piece.known:
+            kernel_request = self._requests.joined_by(piece)
+            if (
+                not (kernel_request.hidden or kernel_request.plugged or kernel_request.inserted)
+                and piece.known
+            ):
                 # It seemed to bypass the plug, but a bio joined it: the plug holds hidden requests.
                 episode.withdraw(self.verdict)
-            seen.hidden = seen.hidden or not piece.known
-        if kernel is NEW or seen.hidden:
-            episode.requests.append(seen)
-        return piece.known and not (seen.hidden or beside or episode.hidden)
+            kernel_request.hidden = kernel_request.hidden or not piece.known
+        if kernel is NEW or kernel_request.hidden:
+            episode.requests.append(kernel_request)
+        return piece.known and not (kernel_request.hidden or hidden_neighbour or episode.hidden)
 
     def _set_aside(self, piece: Piece) -> None:
         """Count the decision in *piece* as not judged, by its reason."""
@@ -266,11 +269,11 @@ class _Judge:
 
     def _merge_in_queue(self, bio: Bio, piece: Piece, kernel: Merge) -> Merge:
         """Return the simulated fate of *bio* among the requests that wait for the driver."""
-        waiting = self._waiting
-        touching = waiting.touching(bio, piece.pid, piece.cpu)
+        queues = self._queues
+        neighbours = queues.touching(bio, piece.pid, piece.cpu)
         if kernel is NEW:
-            for request in touching:
-                if waiting.since(request) > piece.tried:
+            for request in neighbours:
+                if queues.since(request) > piece.tried:
                     return NEW  # the request was inserted while this bio waited for a tag
                 if would_merge(request, bio, self._bounds):
                     self.verdict.in_dispatch += 1
@@ -278,15 +281,15 @@ class _Judge:
                     self._doubts[request.start_sector] = _Doubt(
                         piece.line, simulated.value, self._episode(piece.pid)
                     )
-                    waiting.leave(request)
+                    queues.leave(request)
         else:
-            if not touching and (recalled := waiting.recall(bio)) is not None:
+            if not neighbours and (recalled := queues.recall(bio)) is not None:
                 self._contradict(self._doubts.pop(recalled, None))
-            if not touching and self._limits.nomerges == 1:
-                waiting.set_one_hit(bio, piece.pid, piece.cpu)
-            for request in waiting.touching(bio, piece.pid, piece.cpu):
+            if not neighbours and self._limits.nomerges == 1:
+                queues.set_one_hit(bio, piece.pid, piece.cpu)
+            for request in queues.touching(bio, piece.pid, piece.cpu):
                 self._fit(bio, request)
-        return waiting.attempt_merge(bio, piece.pid, piece.cpu)
+        return queues.attempt_merge(bio, piece.pid, piece.cpu)
 
     def _contradict(self, doubt: _Doubt | None) -> None:
         """Count the bio of *doubt* as judged and different, because the request was not in dispatch."""
@@ -305,32 +308,32 @@ class _Judge:
             request.segments = max(len(request.bios), min(request.segments, most - fewest))
             joining.segments = max(fewest, min(joining.segments, most - request.segments))
 
-    def _place(self, placed: Placed) -> None:
-        piece = placed.piece
+    def _place(self, step: Placed) -> None:
+        piece = step.piece
         sent_on = piece.pid in self._was_full
         full = self._was_full.pop(piece.pid) if sent_on else self._is_full(piece.pid)
         bio = self._newest.pop(piece.pid, None)
-        seen = self._fresh.pop(piece.pid, None)
-        if seen is not None:
-            seen.plugged = placed.plugged
+        kernel_request = self._fresh.pop(piece.pid, None)
+        if kernel_request is not None:
+            kernel_request.plugged = step.plugged
         if bio is not None:
-            self._follow_to(placed, bio, full, sent_on=sent_on)
-        if placed.plugged and placed.flushed is not False:
+            self._follow_to(step, bio, full, sent_on=sent_on)
+        if step.plugged and step.flushed is not False:
             self._episodes[piece.pid] = episode = Episode()
-            if seen is not None:  # the request is alone in its plug, and the capture shows its beginning
-                seen.hidden = False
-                episode.requests.append(seen)
+            if kernel_request is not None:  # it is alone in its plug, and the capture shows its beginning
+                kernel_request.hidden = False
+                episode.requests.append(kernel_request)
 
-    def _follow_to(self, placed: Placed, bio: Bio, full: bool | None, *, sent_on: bool) -> None:
+    def _follow_to(self, step: Placed, bio: Bio, full: bool | None, *, sent_on: bool) -> None:
         """Put the request of *bio* where the kernel put it; judge whether the plug was flushed first."""
-        piece = placed.piece
+        piece = step.piece
         request = Request(bio)
-        if not placed.plugged:
+        if not step.plugged:
             if bio.queue is self._device:
                 self._on_its_way[request.start_sector] = request
             return
-        if placed.flushed is not None and full is not None and piece.known and bio.queue is self._device:
-            self._judge_flush(placed, full)
+        if step.flushed is not None and full is not None and piece.known and bio.queue is self._device:
+            self._judge_flush(step, full)
         if full and not sent_on:
             self._flush(piece.pid)
         self._plug(piece.pid).add(request)
@@ -340,25 +343,25 @@ class _Judge:
         plug, bio = self._plug(pid), self._newest.get(pid)
         return plug.must_flush(bio.queue, self._bounds) if bio is not None and plug.requests else None
 
-    def _judge_flush(self, placed: Placed, full: bool) -> None:
-        verdict, episode = self.verdict, self._episode(placed.piece.pid)
-        if placed.flushed != full and not placed.sure:
+    def _judge_flush(self, step: Placed, full: bool) -> None:
+        verdict, episode = self.verdict, self._episode(step.piece.pid)
+        if step.flushed != full and not step.sure:
             verdict.full_flush_unknown += 1
             return
-        said = {True: "flushed", False: "kept"}
-        equal = self._equal(placed.piece.line, "full flush", said[bool(placed.flushed)], said[full], episode)
+        words = {True: "flushed", False: "kept"}
+        equal = self._equal(step.piece.line, "full flush", words[bool(step.flushed)], words[full], episode)
         verdict.full_flush_total += 1
         verdict.full_flush_equal += equal
         episode.flushes += 1
         episode.flushes_equal += equal
 
-    def _equal(self, line: int, what: str, kernel: str, simulated: str, episode: Episode) -> bool:
+    def _equal(self, line: int, judgement: str, kernel: str, simulated: str, episode: Episode) -> bool:
         """Return whether *kernel* equals *simulated*; record a difference in *episode* and the verdict."""
         if kernel == simulated:
             return True
         episode.differing.add(line)
         if len(self.verdict.mismatches) < SHOWN:
-            self.verdict.mismatches.append(Mismatch(line, what, kernel, simulated))
+            self.verdict.mismatches.append(Mismatch(line, judgement, kernel, simulated))
         return False
 
 

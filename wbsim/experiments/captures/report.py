@@ -53,8 +53,8 @@ def replay_document(
     if conditions.asked is not None and eras:
         document["requests_simulated"] = eras[conditions.asked].requests
         document["what_if"] = {
-            name: {"requests": issued.requests, "histogram_kib": _histogram(issued.lengths)}
-            for name, issued in eras.items()
+            name: {"requests": outcome.requests, "histogram_kib": _histogram(outcome.lengths)}
+            for name, outcome in eras.items()
         }
     return document
 
@@ -116,18 +116,18 @@ def _open_points(verdict: Verdict) -> Sequence[tuple[int, str]]:
 
 
 def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
-    used = sorted({_class_of(length) for issued in eras.values() for length in issued.lengths})
+    classes = sorted({_class_of(length) for outcome in eras.values() for length in outcome.lengths})
     rows = []
-    for name, issued in eras.items():
+    for name, outcome in eras.items():
         mark = {conditions.era: " = this capture's", conditions.asked: " <- --kernel"}.get(name, "")
-        histogram = Counter({_class_of(length): 0 for length in issued.lengths})
-        for length, count in issued.lengths.items():
+        histogram = Counter({_class_of(length): 0 for length in outcome.lengths})
+        for length, count in outcome.lengths.items():
             histogram[_class_of(length)] += count
-        sectors = sum(length * count for length, count in issued.lengths.items())
-        mean = sectors * SECTOR_BYTES / KIB / max(issued.requests, 1)  # a cut capture may have no requests
-        counts = [str(histogram[size]) if histogram[size] else "." for size in used]
-        rows.append((f"{name}{mark}", str(issued.requests), f"{mean:.1f}", *counts))
-    return table(("plug rules of", "requests", "mean KiB", *(_label(size) for size in used)), rows)
+        sectors = sum(length * count for length, count in outcome.lengths.items())
+        mean = sectors * SECTOR_BYTES / KIB / max(outcome.requests, 1)  # a cut capture may have no requests
+        counts = [str(histogram[size]) if histogram[size] else "." for size in classes]
+        rows.append((f"{name}{mark}", str(outcome.requests), f"{mean:.1f}", *counts))
+    return table(("plug rules of", "requests", "mean KiB", *(_label(size) for size in classes)), rows)
 
 
 def _class_of(sectors: int) -> int:
@@ -166,8 +166,8 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     drawing = Figure(figsize=(8.4, 4.2), layout="constrained")
     drawing.suptitle(title, fontsize=10, x=0.02, ha="left")
     counts, sizes = drawing.subplots(1, 2, width_ratios=(1, 1.15))
-    own, asked = conditions.era, conditions.asked or conditions.era
-    colours = {own: COLOURS[0], asked: COLOURS[1]} if own != asked else {own: COLOURS[0]}
+    own, what_if_era = conditions.era, conditions.asked or conditions.era
+    colours = {own: COLOURS[0], what_if_era: COLOURS[1]} if own != what_if_era else {own: COLOURS[0]}
     names = sorted(eras, key=[*PLUG_RULES, *eras].index)
     bars = counts.barh(
         names, [eras[name].requests for name in names], color=[colours.get(n, "0.8") for n in names]
@@ -176,17 +176,17 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     counts.margins(x=0.2)
     counts.invert_yaxis()
     counts.set(xlabel="requests issued", ylabel="plug rules of Linux")
-    used = sorted({_class_of(length) for name in colours for length in eras[name].lengths})
+    classes = sorted({_class_of(length) for name in colours for length in eras[name].lengths})
     width = 0.8 / len(colours)
     for offset, (name, colour) in enumerate(colours.items()):
         mebibytes: Counter[int] = Counter()
         for length, count in eras[name].lengths.items():
             mebibytes[_class_of(length)] += length * count * SECTOR_BYTES
-        places = [used.index(place) + (offset - (len(colours) - 1) / 2) * width for place in used]
+        places = [classes.index(place) + (offset - (len(colours) - 1) / 2) * width for place in classes]
         label = f"{name}, this capture's" if name == own else name
-        sizes.bar(places, [mebibytes[place] / 2**20 for place in used], width, color=colour, label=label)
+        sizes.bar(places, [mebibytes[place] / 2**20 for place in classes], width, color=colour, label=label)
     sizes.set_xticks(
-        range(len(used)), [_label(place).replace("<=", "≤ ") for place in used], fontsize=8, rotation=35
+        range(len(classes)), [_label(place).replace("<=", "≤ ") for place in classes], fontsize=8, rotation=35
     )
     sizes.set(xlabel="request size, bytes", ylabel="MiB written in such requests")
     sizes.legend(frameon=False)

@@ -48,64 +48,67 @@ class Requests:
         If the capture shows no such request, a hidden one is added.  A task's own plug is tried first.
         """
         start, end = piece.sector, piece.sector + piece.sectors
-        beside = self._by_end.get(start, ()) if piece.merge is BACK else self._by_start.get(end, ())
-        found = _joinable(beside, piece.pid)
-        if found is None:
+        neighbours = self._by_end.get(start, ()) if piece.merge is BACK else self._by_start.get(end, ())
+        request = _joinable(neighbours, piece.pid)
+        if request is None:
             return self._add(Seen(piece.pid, start, end, hidden=True))
-        self._remove(found)
-        found.start, found.end = min(found.start, start), max(found.end, end)
-        return self._add(found)
+        self._remove(request)
+        request.start, request.end = min(request.start, start), max(request.end, end)
+        return self._add(request)
 
     def hidden_beside(self, piece: Piece) -> bool:
         """Return whether the bio of *piece* touches a hidden request that its task might join."""
-        beside = *self._by_end.get(piece.sector, ()), *self._by_start.get(piece.sector + piece.sectors, ())
-        return any(seen.hidden and _open_to(seen, piece.pid) for seen in beside)
+        neighbours = (
+            *self._by_end.get(piece.sector, ()),
+            *self._by_start.get(piece.sector + piece.sectors, ()),
+        )
+        return any(request.hidden and _open_to(request, piece.pid) for request in neighbours)
 
-    def move(self, moved: Moved) -> Seen | None:
+    def move(self, step: Moved) -> Seen | None:
         """Return the request that was inserted, merged or issued; None if the capture did not show it."""
-        start, end = moved.sector, moved.sector + moved.sectors
-        found = self._at(start, end)
-        if found is not None:
-            self._remove(found)
-        if moved.issued:
-            return found
-        if found is None:
-            found = Seen(moved.pid, start, end, hidden=True)
-        found.start, found.end = start, end  # only now are the ends of a hidden request known
-        found.inserted = True
-        if not moved.merged:
-            return self._add(found)
-        into = next((seen for seen in self._by_end.get(start, ()) if seen.inserted), None)
-        if into is not None:
-            self._remove(into)
-            into.end = end
-            into.hidden = into.hidden or found.hidden
-            self._add(into)
-        return found
+        start, end = step.sector, step.sector + step.sectors
+        request = self._find(start, end)
+        if request is not None:
+            self._remove(request)
+        if step.issued:
+            return request
+        if request is None:
+            request = Seen(step.pid, start, end, hidden=True)
+        request.start, request.end = start, end  # only now are the ends of a hidden request known
+        request.inserted = True
+        if not step.merged:
+            return self._add(request)
+        target = next((candidate for candidate in self._by_end.get(start, ()) if candidate.inserted), None)
+        if target is not None:
+            self._remove(target)
+            target.end = end
+            target.hidden = target.hidden or request.hidden
+            self._add(target)
+        return request
 
-    def _at(self, start: int, end: int) -> Seen | None:
+    def _find(self, start: int, end: int) -> Seen | None:
         """Return the request from *start* to *end*, else a hidden one with one of these ends."""
-        beside = *self._by_start.get(start, ()), *self._by_end.get(end, ())
-        whole = (seen for seen in beside if seen.start == start and seen.end == end)
-        return next(whole, None) or next((seen for seen in beside if seen.hidden), None)
+        neighbours = *self._by_start.get(start, ()), *self._by_end.get(end, ())
+        whole = (request for request in neighbours if request.start == start and request.end == end)
+        return next(whole, None) or next((request for request in neighbours if request.hidden), None)
 
-    def _add(self, seen: Seen) -> Seen:
-        self._by_start[seen.start].append(seen)
-        self._by_end[seen.end].append(seen)
-        return seen
+    def _add(self, request: Seen) -> Seen:
+        self._by_start[request.start].append(request)
+        self._by_end[request.end].append(request)
+        return request
 
-    def _remove(self, seen: Seen) -> None:
-        for index, end in ((self._by_start, seen.start), (self._by_end, seen.end)):
-            index[end].remove(seen)
+    def _remove(self, request: Seen) -> None:
+        for index, end in ((self._by_start, request.start), (self._by_end, request.end)):
+            index[end].remove(request)
             if not index[end]:
                 del index[end]
 
 
-def _open_to(seen: Seen, pid: int) -> bool:
-    return seen.inserted or seen.pid == pid
+def _open_to(request: Seen, pid: int) -> bool:
+    return request.inserted or request.pid == pid
 
 
-def _joinable(beside: tuple[Seen, ...] | list[Seen], pid: int) -> Seen | None:
+def _joinable(neighbours: tuple[Seen, ...] | list[Seen], pid: int) -> Seen | None:
     """Return the request that task *pid* joins: prefer requests that are shown, then its own plug's."""
-    candidates = [seen for seen in beside if _open_to(seen, pid)]
-    return min(candidates, key=lambda seen: (seen.hidden, seen.inserted), default=None)
+    candidates = [request for request in neighbours if _open_to(request, pid)]
+    return min(candidates, key=lambda request: (request.hidden, request.inserted), default=None)

@@ -39,8 +39,8 @@ class Waiting:
         self._queues: dict[Hashable, Elevator | SoftwareQueue] = {}
         self._places: dict[Request, Hashable] = {}
         self._by_start: dict[int, Request] = {}
-        self._since: dict[Request, int] = {}
-        self._leaving: dict[int, tuple[Request, Hashable]] = {}
+        self._insertion_lines: dict[Request, int] = {}
+        self._departures: dict[int, tuple[Request, Hashable]] = {}
 
     def attempt_merge(self, bio: Bio, pid: int, cpu: int) -> Merge:
         """Return BACK or FRONT if *bio*, submitted by *pid* on *cpu*, joined a waiting request, else NEW."""
@@ -50,11 +50,11 @@ class Waiting:
         merge = queue.attempt_merge(bio)
         if merge is FRONT:
             self._by_start.pop(bio.end_sector, None)
-            moved = next(
+            target = next(
                 (request for request in queue.waiting if request.start_sector == bio.start_sector), None
             )
-            if moved is not None:
-                self._by_start[bio.start_sector] = moved
+            if target is not None:
+                self._by_start[bio.start_sector] = target
         return merge
 
     def touching(self, bio: Bio, pid: int, cpu: int) -> list[Request]:
@@ -65,26 +65,26 @@ class Waiting:
     def insert(self, request: Request, pid: int, cpu: int, line: int) -> None:
         """Insert *request*, which left its plug for the scheduler in *line* of the capture."""
         self._insert(request, self._key(request.bios[0], pid, cpu))
-        self._since[request] = line
+        self._insertion_lines[request] = line
 
     def since(self, request: Request) -> int:
         """Return the line of the capture in which *request* was inserted."""
-        return self._since[request]
+        return self._insertion_lines[request]
 
     def issue(self, start_sector: int) -> None:
         """Remove the request at *start_sector*, which is issued; the requests taken with it are leaving."""
-        self._leaving.pop(start_sector, None)
+        self._departures.pop(start_sector, None)
         request = self._by_start.get(start_sector)
         if request is None:
             return
-        along = self._taken_with(request)
+        companions = self._taken_with(request)
         self._remove(request)
-        for other in along:
-            self.leave(other)
+        for companion in companions:
+            self.leave(companion)
 
     def leave(self, request: Request) -> None:
         """Mark *request* as leaving: by the kernel's decisions no bio can join it, and it is not issued."""
-        self._leaving[request.start_sector] = request, self._places[request]
+        self._departures[request.start_sector] = request, self._places[request]
         self._remove(request)
 
     def set_one_hit(self, bio: Bio, pid: int, cpu: int) -> None:
@@ -102,11 +102,11 @@ class Waiting:
         Returns:
             The first sector of the request; None if *bio* touches no leaving request.
         """
-        for start, (request, key) in self._leaving.items():
+        for start, (request, key) in self._departures.items():
             if request.end_sector == bio.start_sector or start == bio.end_sector:
-                del self._leaving[start]
+                del self._departures[start]
                 self._insert(request, key)
-                self._since[request] = 0
+                self._insertion_lines[request] = 0
                 return start
         return None
 
@@ -124,14 +124,18 @@ class Waiting:
     def _taken_with(self, request: Request) -> list[Request]:
         """Return the requests that a dispatch takes with *request*."""
         if self._scheduler == "none":
-            return [other for other in self._places if other is not request]
+            return [companion for companion in self._places if companion is not request]
         if self._scheduler == "kyber":
-            return [other for other in self._places if other is not request and other.op == request.op]
+            return [
+                companion
+                for companion in self._places
+                if companion is not request and companion.op == request.op
+            ]
         return []
 
     def _remove(self, request: Request) -> None:
         queue = self._queues[self._places.pop(request)]
-        self._since.pop(request, None)
+        self._insertion_lines.pop(request, None)
         if request in queue.waiting:
             queue.remove(request)
         if self._by_start.get(request.start_sector) is request:

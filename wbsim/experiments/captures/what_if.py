@@ -59,7 +59,7 @@ class _Kernel:
         self._limits = limits
         self._bounds = bounds_of(limits, rules)
         self._plugs: dict[int, Plug] = {}
-        self._issued = Issued(Counter())
+        self._outcome = Issued(Counter())
 
     def submit(self, piece: Piece, plugged: bool) -> None:
         """Merge the bio of *piece* into its task's plug, or give it a request.
@@ -74,7 +74,7 @@ class _Kernel:
         if plug.attempt_merge(bio, self._bounds) is not NEW:
             return
         if not plugged:
-            self._issued.lengths[bio.sectors] += 1
+            self._outcome.lengths[bio.sectors] += 1
             return
         if plug.must_flush(bio.queue, self._bounds):
             self._issue(plug)
@@ -90,7 +90,7 @@ class _Kernel:
         """Flush all plugs; return all requests that left them."""
         for plug in self._plugs.values():
             self._issue(plug)
-        return self._issued
+        return self._outcome
 
     def _issue(self, plug: Plug) -> None:
-        self._issued.lengths.update(request.sectors for request in plug.take(direct=True))
+        self._outcome.lengths.update(request.sectors for request in plug.take(direct=True))

@@ -13,9 +13,9 @@ HELP = "fit the calibrated constants again and compare, or take a machine's cost
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"], help="the report to fit")
-    what.add_argument(
+    choice = parser.add_mutually_exclusive_group(required=True)
+    choice.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"], help="the report to fit")
+    choice.add_argument(
         "--from", type=Path, dest="capture", metavar="CAPTURE",
         help="print the costs in a capture that was made with --cpu, as keys of a machine file",
     )  # fmt: skip
@@ -36,8 +36,8 @@ def execute(arguments: Namespace) -> int:
     if arguments.capture is not None:
         from wbsim.experiments.machines.costs import scales_of
 
-        found = scales_of(arguments.capture)
-        print("\n".join([*found.table(), *found.lines()]))
+        scales = scales_of(arguments.capture)
+        print("\n".join([*scales.table(), *scales.lines()]))
         return 0
 
     from wbsim.experiments.published.calibrate import CALIBRATIONS
@@ -45,13 +45,13 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.published.tables import fit_table
     from wbsim.experiments.running.store import replace_whole
 
-    of = CALIBRATIONS[arguments.report]()
-    made = fit(of, how_of(arguments), lambda line: print(line, file=sys.stderr, flush=True))
-    print(fit_table(made))
+    calibration = CALIBRATIONS[arguments.report]()
+    result = fit(calibration, how_of(arguments), lambda line: print(line, file=sys.stderr, flush=True))
+    print(fit_table(result))
     if arguments.machine is not None:
-        text = machine_file(of, made, f"wbsim calibrate {arguments.report}")
+        text = machine_file(calibration, result, f"wbsim calibrate {arguments.report}")
         replace_whole(arguments.machine, lambda path: path.write_text(text))
-    return 0 if made.agrees else 1
+    return 0 if result.agrees else 1
 
 
 def _check_file(file: Path | None, *, of_a_fit: bool) -> None:

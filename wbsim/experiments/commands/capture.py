@@ -51,8 +51,8 @@ def execute(arguments: Namespace) -> int:
 
     device = device_of(arguments.device)
     recorded = record(arguments.out, arguments.run, arguments.buffer_mib, device, arguments.cpu)
-    others = f", {recorded.others} for other devices" if recorded.others else ""
-    print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{others}", file=sys.stderr)
+    rest = f", {recorded.others} for other devices" if recorded.others else ""
+    print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{rest}", file=sys.stderr)
     if recorded.lost:
         print(f"wbsim: {recorded.lost} events were lost; raise --buffer-mib", file=sys.stderr)
     return recorded.status

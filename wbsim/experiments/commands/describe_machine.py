@@ -86,17 +86,19 @@ def _describe_tarball(path: Path, costs: Sequence[str]) -> str:
     with TemporaryDirectory() as folder:
         try:
             with tarfile.open(path) as tar:
-                wanted = [member for member in tar if is_wanted(member.name)]
-                if sum(member.size for member in wanted) > MOST_BYTES:
+                members = [member for member in tar if is_wanted(member.name)]
+                if sum(member.size for member in members) > MOST_BYTES:
                     raise tarfile.TarError(f"holds more than {MOST_BYTES >> 20} MiB")
-                tar.extractall(folder, wanted, filter=_inside)
+                tar.extractall(folder, members, filter=_inside)
         except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
             message = f"is not a tarball ({_first_line(error)}); give a tarball of proc and sys"
             raise bad(str(path), message) from None
         try:
             return describe(Path(folder), costs)
         except BadInput as error:
-            places = [of._replace(place=of.place.replace(folder, str(path))) for of in error.problems]
+            places = [
+                problem._replace(place=problem.place.replace(folder, str(path))) for problem in error.problems
+            ]
             raise BadInput(places) from None
 
 
@@ -129,19 +131,19 @@ def _is_file(root: Path) -> bool:
         raise bad(str(root)[:100], f"{why}; give / or a copy of a machine's /proc and /sys") from None
 
 
-def _refuse_foreign(out: Path) -> None:
-    """Refuse to replace a file *out* that is not a machine file of wbsim.
+def _refuse_foreign(path: Path) -> None:
+    """Refuse to replace a file *path* that is not a machine file of wbsim.
 
     Raises:
-        BadInput: *out* exists, and wbsim did not write it.
+        BadInput: *path* exists, and wbsim did not write it.
     """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.machines.describe import BEGINS
     from wbsim.sim.text_files import text_of
 
     try:
-        ours = not os.path.lexists(out) or text_of(out).startswith(BEGINS)
+        is_own = not os.path.lexists(path) or text_of(path).startswith(BEGINS)
     except (OSError, ValueError):
-        ours = False
-    if not ours:
-        raise bad(f"--out {out}", "exists and is not a machine file of wbsim; give another name")
+        is_own = False
+    if not is_own:
+        raise bad(f"--out {path}", "exists and is not a machine file of wbsim; give another name")

@@ -11,14 +11,14 @@ HELP = "print what changed between two kernels, and what each change does"
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    for name, which in (("before", "the earlier"), ("after", "the later")):
+    for name, order in (("before", "the earlier"), ("after", "the later")):
         parser.add_argument(
             name,
             metavar=name.upper(),
-            help=f"{which} kernel: a release such as 6.1.25, or a name",
+            help=f"{order} kernel: a release such as 6.1.25, or a name",
         )
-    only = "only this rule, such as plug.tried, or those below plug"
-    parser.add_argument("rule", nargs="?", default="", metavar="RULE", help=only)
+    help_text = "only this rule, such as plug.tried, or those below plug"
+    parser.add_argument("rule", nargs="?", default="", metavar="RULE", help=help_text)
     add_json(parser)
 
 
@@ -31,10 +31,10 @@ def execute(arguments: Namespace) -> int:
     from wbsim.models.release import release_of
 
     kernels = arguments.before, arguments.after
-    unknown = [name for name in kernels if name not in KERNELS]
-    if unknown:
+    bad_names = [name for name in kernels if name not in KERNELS]
+    if bad_names:
         message = f"is unknown; give a release from {FIRST} to {LAST}, or a name of wbsim list kernels"
-        raise BadInput([Problem("diff", name, message) for name in unknown])
+        raise BadInput([Problem("diff", name, message) for name in bad_names])
     if release_of(arguments.after) < release_of(arguments.before):
         message = f"is earlier than {arguments.before}; give the earlier kernel first"
         raise BadInput([Problem("diff", arguments.after, message)])

@@ -43,13 +43,13 @@ def execute(arguments: Namespace) -> int:
     mounts = case.scenario.mounts
     name = arguments.mount if arguments.mount is not None else next(iter(mounts))
     if name not in mounts or (arguments.mount is None and len(mounts) > 1):
-        what = "is missing" if arguments.mount is None else f"is {arguments.mount!r}"
-        raise bad("--mount", f"{what}; use one of {', '.join(mounts)}")
+        message = "is missing" if arguments.mount is None else f"is {arguments.mount!r}"
+        raise bad("--mount", f"{message}; use one of {', '.join(mounts)}")
     flushed = case.scenario.model_copy(update={"sync_after": True})
     filesystem = simulate(replace(case, scenario=flushed), arguments.seed).mounts[name].filesystem
     if not filesystem.layouts():
-        what = f"mount {name} has only files of one extent, of which the model keeps just the number"
-        raise bad(str(arguments.config), f"{what}; add a program that writes a large file, such as dd")
+        message = f"mount {name} has only files of one extent, of which the model keeps just the number"
+        raise bad(str(arguments.config), f"{message}; add a program that writes a large file, such as dd")
     for text in layout_texts(
         filesystem, "filefrag" if arguments.filefrag else mounts[name].filesystem.map_tool
     ):

@@ -38,8 +38,8 @@ def execute(arguments: Namespace) -> int:
         print(_file_of(_FILES[arguments.what], arguments.key), end="")
         return 0
     if arguments.key is not None:
-        what = f"follows machines, rules, disks or filesystems only; leave it out after {arguments.what}"
-        raise _bad_key("list", arguments.key, what)
+        message = f"follows machines, rules, disks or filesystems only; leave it out after {arguments.what}"
+        raise _bad_key("list", arguments.key, message)
     heading, rows, use = _ROWS[arguments.what]()
     print(table(heading, rows, left=len(heading)))
     if use:
@@ -55,11 +55,11 @@ class _Rows(NamedTuple):
     use: str = ""
 
 
-def _fitted(of: Spec) -> str:
-    """Return the reports from which constants of *of* were fitted or set."""
+def _reports_of(spec: Spec) -> str:
+    """Return the reports from which constants of *spec* were fitted or set."""
     from wbsim.experiments.published.fitted_constants import fitted_to
 
-    return ", ".join(sorted(fitted_to(of))) or _NOTHING
+    return ", ".join(sorted(fitted_to(spec))) or _NOTHING
 
 
 def _machines() -> _Rows:
@@ -68,10 +68,12 @@ def _machines() -> _Rows:
 
     purposes = purposes_in(FOLDER)
     rows: list[tuple[str, ...]] = []
-    for name, of in MACHINES.items():
-        disks = ", ".join(f"{disk} ({drive.device.kind})" for disk, drive in of.disks.items())
-        memory = f"{of.memory.memory / 2**30:.4g} GiB"
-        rows.append((name, purposes[name], _fitted(of), str(of.processors.count), memory, disks))
+    for name, machine in MACHINES.items():
+        disks = ", ".join(f"{disk} ({drive.device.kind})" for disk, drive in machine.disks.items())
+        memory = f"{machine.memory.memory / 2**30:.4g} GiB"
+        rows.append(
+            (name, purposes[name], _reports_of(machine), str(machine.processors.count), memory, disks)
+        )
     rows.sort(key=lambda row: row[2] != _NOTHING)
     return _Rows(
         ("machine", "what it is for", "fitted to reports", "processors", "memory", "disks"), rows,
@@ -86,10 +88,10 @@ def _disks() -> _Rows:
 
     purposes = purposes_in(FOLDER)
     rows: list[tuple[str, ...]] = []
-    for name, of in DRIVES.items():
-        capacity = of.device.capacity
+    for name, drive in DRIVES.items():
+        capacity = drive.device.capacity
         size = "-" if capacity is None else f"{figure_text(capacity / 1e9)} GB"
-        rows.append((name, purposes[name], _fitted(of.device), of.device.kind, size))
+        rows.append((name, purposes[name], _reports_of(drive.device), drive.device.kind, size))
     return _Rows(
         ("disk", "what it is for", "fitted to reports", "kind", "size"), rows,
         'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind',
@@ -124,7 +126,7 @@ def _kernels() -> _Rows:
     from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 
     rows: list[tuple[str, ...]] = [
-        (name, of.throttling.kind, of.writeback.plug_scope) for name, of in KERNELS.items()
+        (name, kernel.throttling.kind, kernel.writeback.plug_scope) for name, kernel in KERNELS.items()
     ]
     rows.append((f"{FIRST} to {LAST}", "", "each release by its rules"))
     use = f'kernel.like = "NAME", and any release from {FIRST} to {LAST}'
@@ -151,14 +153,14 @@ def named_rules(path: str, command: str) -> list[Rule]:
     from wbsim.experiments.formats.kernel_rules import rules_below
     from wbsim.models.kernel_rules.table import RULES
 
-    found = rules_below(RULES, path)
-    if not found:
+    matches = rules_below(RULES, path)
+    if not matches:
         keys = [row.key for row in RULES]
         nearest = unknown_key(path.removeprefix("kernel."), sorted(set(keys)))
         areas = sorted({key.split(".")[0] for key in keys})
         message = nearest if "did you mean" in nearest else unknown_key(path, areas)
         raise _bad_key(command, path, message)
-    return found
+    return matches
 
 
 def _bad_key(command: str, key: str, message: str) -> Exception:
@@ -179,8 +181,14 @@ def _filesystems() -> _Rows:
         for kind in MADE
     ]
     rows += [
-        (name, purposes[name], _fitted(of), of.kind, f"{figure_text(of.size / 2**30)} GiB")
-        for name, of in FILESYSTEMS.items()
+        (
+            name,
+            purposes[name],
+            _reports_of(filesystem),
+            filesystem.kind,
+            f"{figure_text(filesystem.size / 2**30)} GiB",
+        )
+        for name, filesystem in FILESYSTEMS.items()
     ]
     return _Rows(
         ("filesystem", "what it is for", "fitted to reports", "kind", "size"), rows,
@@ -200,7 +208,7 @@ def _workloads() -> _Rows:
 def _figures() -> _Rows:
     from wbsim.experiments.results.figures import COLUMNS, FIGURES
 
-    rows: list[tuple[str, ...]] = [(name, COLUMNS[name], of.meaning) for name, of in FIGURES.items()]
+    rows: list[tuple[str, ...]] = [(name, COLUMNS[name], figure.meaning) for name, figure in FIGURES.items()]
     return _Rows(("figure", "column of the dataset", "meaning"), rows, "wbsim plot DIR --y FIGURE")
 
 

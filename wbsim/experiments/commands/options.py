@@ -66,11 +66,11 @@ class EachOnce(Action):
 
     def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, *_: object) -> None:
         """Append *values*, which is one KEY=VALUE."""
-        given = getattr(namespace, self.dest)
-        keys = {override.partition("=")[0].removeprefix("scenario.") for override in given}
+        overrides = getattr(namespace, self.dest)
+        keys = {override.partition("=")[0].removeprefix("scenario.") for override in overrides}
         if (key := values.partition("=")[0].removeprefix("scenario.")) in keys:
             parser.error(f"argument --set: {key} is set twice; give each key one value")
-        setattr(namespace, self.dest, [*given, values])
+        setattr(namespace, self.dest, [*overrides, values])
 
 
 def add_set(parser: ArgumentParser) -> None:
@@ -132,8 +132,8 @@ def add_figures(parser: ArgumentParser) -> None:
     )
 
 
-def check_figures(names: Sequence[str], known: Sequence[str]) -> None:
-    """Check that *names*, which the user gave, are *known* figures.
+def check_figures(names: Sequence[str], figures: Sequence[str]) -> None:
+    """Check that *names*, which the user gave, are among *figures*.
 
     Raises:
         BadInput: there is no such figure.
@@ -141,8 +141,8 @@ def check_figures(names: Sequence[str], known: Sequence[str]) -> None:
     from wbsim.experiments.config.problems import bad, unknown_key
 
     for name in names:
-        if name not in known:
-            raise bad(f"--figure {name}", unknown_key(name, list(known)).replace("key", "figure", 1))
+        if name not in figures:
+            raise bad(f"--figure {name}", unknown_key(name, list(figures)).replace("key", "figure", 1))
 
 
 def how_of(arguments: Namespace) -> How:
@@ -186,7 +186,7 @@ def print_json(document: object) -> None:
 def _with_nulls(value: object) -> object:
     """Return *value* with None for each number that JSON lacks, also in tables and lists."""
     if isinstance(value, dict):
-        return {key: _with_nulls(of) for key, of in value.items()}
+        return {key: _with_nulls(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_nulls(of) for of in value]
+        return [_with_nulls(item) for item in value]
     return None if isinstance(value, float) and not isfinite(value) else value

@@ -41,13 +41,13 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.pictures.facets import where_of
     from wbsim.experiments.pictures.plots import Wanted, plot_directory
 
-    wanted = Wanted(
+    request = Wanted(
         arguments.x,
         tuple(arguments.y),
         tuple(arguments.by),
         arguments.heat,
         where_of(arguments.where),
     )
-    for line in plot_directory(arguments.directory, wanted, arguments.file):
+    for line in plot_directory(arguments.directory, request, arguments.file):
         print(line)
     return 0

@@ -63,20 +63,26 @@ def execute(arguments: Namespace) -> int:
     capture = open_capture(arguments.capture)
     names = ("kernel", "scheduler", "nomerges", "max_sectors_kb", "max_segments")
     device = device_of(arguments.device)
-    of = conditions_of(capture, Options(device, **{name: getattr(arguments, name) for name in names}))
-    for note in of.notes:
+    conditions = conditions_of(capture, Options(device, **{name: getattr(arguments, name) for name in names}))
+    for note in conditions.notes:
         print(f"wbsim: {capture.path}: {note}", file=sys.stderr)
     verdict = replay(
-        steps_of(capture.events(), of.scheduler), PLUG_RULES[of.era], of.limits, of.scheduler, of.device
+        steps_of(capture.events(), conditions.scheduler),
+        PLUG_RULES[conditions.era],
+        conditions.limits,
+        conditions.scheduler,
+        conditions.device,
     )
     eras = {}
-    if of.asked is not None:
-        eras = what_if(steps_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
+    if conditions.asked is not None:
+        eras = what_if(
+            steps_of(capture.events(), conditions.scheduler), PLUG_RULES, conditions.limits, conditions.device
+        )
     if arguments.out is not None:
-        draw_eras(arguments.out / "requests.png", capture.path.name, of, eras)
+        draw_eras(arguments.out / "requests.png", capture.path.name, conditions, eras)
         print(f"wrote {arguments.out / 'requests.png'}", file=sys.stderr)
     if arguments.json:
-        print_json(replay_document(capture.path, of, verdict, eras))
+        print_json(replay_document(capture.path, conditions, verdict, eras))
     else:
-        print(replay_text(capture.path, of, verdict, eras))
+        print(replay_text(capture.path, conditions, verdict, eras))
     return 0 if verdict.agrees else 1

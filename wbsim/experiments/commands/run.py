@@ -58,10 +58,10 @@ def execute(arguments: Namespace) -> int:
         experiment = load(arguments.config, arguments.set)
     else:
         experiment = from_command(arguments.fs_mark, arguments.set)
-    ran = run_experiment(experiment, how_of(arguments), arguments.replications)
-    if arguments.fs_mark is not None and not arguments.json and ran.outcomes:
-        print_fs_mark(experiment.cases[0], ran.outcomes[0])
+    batch = run_experiment(experiment, how_of(arguments), arguments.replications)
+    if arguments.fs_mark is not None and not arguments.json and batch.outcomes:
+        print_fs_mark(experiment.cases[0], batch.outcomes[0])
         title = None
     else:
         title = experiment.title
-    return print_result(ran, title, experiment, arguments)
+    return print_result(batch, title, experiment, arguments)

@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 _OURS = "this is a fault of wbsim; please report it with the command and the configuration"
 
 
-def print_result(ran: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
+def print_result(batch: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
     """Print the tables or one JSON document, report failures on stderr, and return the exit status."""
     if arguments.out is not None:
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
     if arguments.json:
         document = {"title": experiment.title, "axes": list(experiment.axes)}
-        print_json({**document, "outcomes": [asdict(outcome) for outcome in ran.outcomes]})
-    elif ran.outcomes:
-        print("\n\n".join(_texts(ran.outcomes, title, experiment, arguments)))
-    for job, failure in ran.failures:
+        print_json({**document, "outcomes": [asdict(outcome) for outcome in batch.outcomes]})
+    elif batch.outcomes:
+        print("\n\n".join(_texts(batch.outcomes, title, experiment, arguments)))
+    for job, failure in batch.failures:
         for line in _why(job, failure):
             print(f"wbsim: {line}", file=sys.stderr)
-    return _status({failure.kind for _, failure in ran.failures})
+    return _status({failure.kind for _, failure in batch.failures})
 
 
 def _why(job: Job, failure: Failure) -> list[str]:
     """Return the lines that report a *failure*; a fault of wbsim has its traceback."""
-    of = f"variant {job.case.label}, replication {job.replication}, seed {job.seed}"
+    label = f"variant {job.case.label}, replication {job.replication}, seed {job.seed}"
     match failure.kind:
         case "law":
             return [f"{failure.message}; {_OURS}"]
         case "error":
-            return [f"{of}: {failure.message}; {_OURS}", *failure.traceback.splitlines()]
+            return [f"{label}: {failure.message}; {_OURS}", *failure.traceback.splitlines()]
         case "lost":
             return [
-                f"{of}: {failure.message}, {failure.attempts} times; give it more memory, or use --jobs 1"
+                f"{label}: {failure.message}, {failure.attempts} times; give it more memory, or use --jobs 1"
             ]
     return [failure.message]
 
@@ -77,11 +77,11 @@ def _texts(
     differences = partial(difference_table, more=figures)
     more = (unfinished, on_disk_table, differences, steady_table)
     texts += [text for make in more if (text := make(outcomes, axes)) is not None]
-    shown = [outcome for outcome in outcomes if outcome.replication == 0]
-    for outcome in shown:
+    first_runs = [outcome for outcome in outcomes if outcome.replication == 0]
+    for outcome in first_runs:
         parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]
-        texts += parts if len(shown) == 1 else [f"{outcome.variant}:\n{part}" for part in parts]
-    if not axes and (latencies := latency_table(shown)) is not None:
+        texts += parts if len(first_runs) == 1 else [f"{outcome.variant}:\n{part}" for part in parts]
+    if not axes and (latencies := latency_table(first_runs)) is not None:
         texts.append(latencies)
     if all(map(nothing_written_back, outcomes)):
         texts.append(why_nothing(outcomes[0]))

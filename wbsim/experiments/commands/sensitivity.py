@@ -82,13 +82,15 @@ def execute(arguments: Namespace) -> int:
     if arguments.quick:
         case = smaller(arguments.config, experiment, case, arguments.set)
     how = how_of(arguments)
-    found = sensitivity(case, arguments.figure, how, arguments.trajectories, arguments.most, arguments.sobol)
+    analysis = sensitivity(
+        case, arguments.figure, how, arguments.trajectories, arguments.most, arguments.sobol
+    )
     if arguments.out is not None:
         path = arguments.out / "tornado.png"
-        replace_whole(path, partial(save_png, tornado(found)))
+        replace_whole(path, partial(save_png, tornado(analysis)))
         print(f"wrote {path}", file=sys.stderr)
     if arguments.json:
-        print_json(found.document())
+        print_json(analysis.document())
     else:
-        print(found.text())
+        print(analysis.text())
     return 0

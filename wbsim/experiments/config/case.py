@@ -93,6 +93,6 @@ class Experiment:
         cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
         if len(cases) != 1:
             names = listed([case.label for case in self.cases])
-            what = "is missing" if variant is None else f"{variant} matches {len(cases)} cases"
-            raise bad("--variant", f"{what}; use one of {names}")
+            fault = "is missing" if variant is None else f"{variant} matches {len(cases)} cases"
+            raise bad("--variant", f"{fault}; use one of {names}")
         return cases[0]

@@ -23,8 +23,8 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
     """Return the entries of *device* and of the devices in it, *speed* times as fast."""
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
-    known = kinds("devices")
-    units = units_of(known[kind].spec) if isinstance(kind, str) and kind in known else {}
+    device_kinds = kinds("devices")
+    units = units_of(device_kinds[kind].spec) if isinstance(kind, str) and kind in device_kinds else {}
     factors = {"ns": 1 / speed, "B/s": speed}
     for name, value in entries.items():
         if isinstance(value, Mapping | Spec):
@@ -48,33 +48,33 @@ class Drives(NamedTuple):
     queues: Bases
 
 
-def add_disk(likes: Likes, disks: dict[str, Any], name: str, named: Table, known: Drives) -> list[str]:
-    """Add the disk *name*, as *named* describes it, to *disks*.
+def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, bases: Drives) -> list[str]:
+    """Add the disk *name*, as *tables* describes it, to *disks*.
 
-    *named* has the entries of all disks, and *known* what ``like`` may name.  With a ``count``, return the
+    *tables* has the entries of all disks, and *bases* what ``like`` may name.  With a ``count``, return the
     names of the disks of the group; otherwise return an empty list.
     """
-    given, drives = likes.problems.table(named, name), known.drives
-    count = plain(given.get("count"))
-    drive = _drive_of(likes, given.without("count"), known)
+    table, drives = likes.problems.table(tables, name), bases.drives
+    count = plain(table.get("count"))
+    drive = _drive_of(likes, table.without("count"), bases)
     if drive is None:
         return []
-    below = {} if "like" in given else disks.get(name, {})
+    base = {} if "like" in table else disks.get(name, {})
     if count is None:
-        disks[name] = changed(likes, below, drive, drives)
+        disks[name] = changed(likes, base, drive, drives)
         return []
     if "device" in drive:
         drive = drive.like({**drive, "device": with_like(likes, drive["device"], drives)})
     if not _is_count(count):
-        likes.problems.wrong(given, "count", _no_count(count))
+        likes.problems.wrong(table, "count", _no_count(count))
         return []
     group = [f"{name}{n}" for n in range(count)]
-    for one in group:
-        if one in disks or one in named:
-            what = f"makes a disk {one}, but the name is used; choose another name for the group"
-            likes.problems.wrong(given, "count", what)
+    for member in group:
+        if member in disks or member in tables:
+            message = f"makes a disk {member}, but the name is used; choose another name for the group"
+            likes.problems.wrong(table, "count", message)
             return []
-        disks[one] = drive
+        disks[member] = drive
     return group
 
 
@@ -89,36 +89,36 @@ def changed(likes: Likes, disk: Spec | Mapping[str, object], changes: Table, dri
     return merged(rest, changes.like({**changes, "device": with_like(likes, device, drives)}))
 
 
-def _drive_of(likes: Likes, given: Table, known: Drives) -> Table | None:
-    """Return the drive that *given* describes, with what ``like`` and ``queue.like`` bring.
+def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
+    """Return the drive that *table* describes, with what ``like`` and ``queue.like`` bring.
 
     None: a base is not known, which is reported.
     """
-    expanded = likes.expanded(given, known.drives) if "like" in given else given
-    if expanded is None:
+    expansion = likes.expanded(table, bases.drives) if "like" in table else table
+    if expansion is None:
         return None
-    expanded = expanded.without("purpose")
-    queue = expanded.get("queue")
+    expansion = expansion.without("purpose")
+    queue = expansion.get("queue")
     of_interface = isinstance(queue, Table) and "like" in queue
-    rest = expanded.without("queue") if of_interface else expanded
-    drive = likes.based_on(rest, known.drives) if "like" in rest else rest
+    rest = expansion.without("queue") if of_interface else expansion
+    drive = likes.based_on(rest, bases.drives) if "like" in rest else rest
     if drive is None or not of_interface:
         return drive
     assert isinstance(queue, Table)
-    own = likes.based_on(queue, known.queues)
+    own = likes.based_on(queue, bases.queues)
     return None if own is None else drive.like({**drive, "queue": own})
 
 
-def with_like(likes: Likes, given: object, drives: Bases) -> object:
-    """Return the *given* device with each ``like`` replaced by the device of the named drive.
+def with_like(likes: Likes, value: object, drives: Bases) -> object:
+    """Return the device *value* with each ``like`` replaced by the device of the named drive.
 
     One table with a ``count`` may stand for the members of an array.
     """
-    if not isinstance(given, Table):
-        return given
-    device = given.without("like")
-    if "like" in given:
-        drive = likes.based_on(given.like({"like": given["like"]}), drives)
+    if not isinstance(value, Table):
+        return value
+    device = value.without("like")
+    if "like" in value:
+        drive = likes.based_on(value.like({"like": value["like"]}), drives)
         if drive is None:
             return device
         device = merged(drive["device"], device)
@@ -137,8 +137,8 @@ def _alike(likes: Likes, members: Table, drives: Bases) -> list[object]:
     """Return a list of ``count`` equal devices, which the table *members* describes."""
     count = plain(members.get("count"))
     if not _is_count(count):
-        missing = "is missing; give the number of members"
-        likes.problems.wrong(members, "count", missing if count is None else _no_count(count))
+        message = "is missing; give the number of members"
+        likes.problems.wrong(members, "count", message if count is None else _no_count(count))
         count = 1
     return [with_like(likes, members.without("count"), drives)] * count
 
@@ -160,7 +160,7 @@ def at_its_speed(likes: Likes, disk: Any) -> object:
     speed = speed.by if isinstance(speed, Factor) else speed  # the factor x2 means a speed of 2
     rest = device.without("speed")
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
-        what = f"is {shown(speed)}; give a factor from 0.001 to 1000, such as 2"
-        likes.problems.wrong(device, "speed", what)
+        message = f"is {shown(speed)}; give a factor from 0.001 to 1000, such as 2"
+        likes.problems.wrong(device, "speed", message)
         return disk.like({**disk, "device": rest})
     return disk.like({**disk, "device": device.like(at_speed(rest, float(speed)))})

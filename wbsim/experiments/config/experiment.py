@@ -83,11 +83,11 @@ _OF_A_VARIANT: Final = tuple(Variant.model_fields)
 
 
 def load(
-    file: Path, overrides: Sequence[str] = (), only: str | None = None, asked: Asked = NOTHING
+    file: Path, overrides: Sequence[str] = (), variant: str | None = None, asked: Asked = NOTHING
 ) -> Experiment:
     """Return the experiment in *file*, or in the configuration of the package that has this name.
 
-    *overrides* have the form ``key.path=value``.  *asked* is the sweep of the command line.  *only* is the
+    *overrides* have the form ``key.path=value``.  *asked* is the sweep of the command line.  *variant* is the
     one variant to read; None: all variants.
 
     Raises:
@@ -100,11 +100,11 @@ def load(
         raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
     except UnicodeDecodeError as error:
         line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
-        what = f"is not text: the byte {byte:#x} is not UTF-8; give an experiment's .toml file in UTF-8"
-        raise bad(f"{file}:{line}", what) from None
+        message = f"is not text: the byte {byte:#x} is not UTF-8; give an experiment's .toml file in UTF-8"
+        raise bad(f"{file}:{line}", message) from None
     except ValueError:  # a path with a NUL
         raise bad(str(file), "is not a path; give the path of an experiment's .toml file") from None
-    return parse(text, str(file), overrides, only, asked)
+    return parse(text, str(file), overrides, variant, asked)
 
 
 def config_path(name: str) -> Path:
@@ -125,7 +125,8 @@ def parse(
 ) -> Experiment:
     """Return the experiment in *text*, as `load` does.
 
-    *name* is the name of the configuration in messages; its folder is searched for job files.
+    *name* is the name of the configuration in messages; its folder is searched for job files.  *only* is the
+    one variant to read.
 
     Raises:
         BadInput: all problems of the configuration.
@@ -142,15 +143,15 @@ def parse(
 class _Reader:
     """Makes an experiment from the tree *document*, and reports all problems together."""
 
-    def __init__(self, document: Table, overrides: Sequence[str], directory: Path, asked: Asked) -> None:
+    def __init__(self, document: Table, overrides: Sequence[str], directory: Path, sweep: Asked) -> None:
         self._document = document
         self._problems = Problems()
         self._likes = Likes(self._problems, directory)
         self._overrides = [setting for text in overrides for setting in self._override(text)]
-        self._asked = axes_asked(self._problems, asked)
+        self._command_axes = axes_asked(self._problems, sweep)
 
-    def experiment(self, only: str | None) -> Experiment:
-        """Return the experiment with all variants, or with the variant *only*.
+    def experiment(self, choice: str | None) -> Experiment:
+        """Return the experiment with all variants, or with the variant *choice*.
 
         Raises:
             BadInput: all problems of the configuration.
@@ -159,28 +160,28 @@ class _Reader:
         problems.refuse_unknown(document, _TOP)
         title = document.get("title", "")
         if not isinstance(title, str) or not title.strip() or not title.isprintable():
-            what = f"is {shown(title)}" if "title" in document else "is missing"
-            problems.wrong(document, "title", f"{what}; give a sentence that says what the experiment shows")
+            fault = f"is {shown(title)}" if "title" in document else "is missing"
+            problems.wrong(document, "title", f"{fault}; give a sentence that says what the experiment shows")
         scenario = with_origins(moved(problems.table(document, "scenario"), ()), factors=True)
         problems.refuse_unknown(scenario, PARTS)
         variants = problems.table(document, "variants") or document.below("variants", {"base": Table()})
         for variant in variants:
             if not variant.strip() or not variant.isprintable():
                 problems.wrong(variants, variant, "is not a printable name; give letters")
-        if only is not None and only not in variants:
-            problems.wrong(variants, only, unknown_key(only, list(variants)))
-        axes = [*axes_of(problems, problems.table(document, "sweep")), *self._asked]
+        if choice is not None and choice not in variants:
+            problems.wrong(variants, choice, unknown_key(choice, list(variants)))
+        axes = [*axes_of(problems, problems.table(document, "sweep")), *self._command_axes]
         replications = document.get("replications", 1)
         if type(replications) is not int or not 1 <= replications <= MOST_REPLICATIONS:
-            what = f"is {replications!r}; a whole number from 1 to {MOST_REPLICATIONS} was expected"
-            problems.wrong(document, "replications", what)
+            message = f"is {replications!r}; a whole number from 1 to {MOST_REPLICATIONS} was expected"
+            problems.wrong(document, "replications", message)
         names = [name for axis in axes for name in axis.names]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             problems.wrong(document, "sweep", f"sweeps {name} twice; sweep it once")
         cases = [
             case
             for variant in variants
-            if only in (None, variant) and not problems.enough
+            if choice in (None, variant) and not problems.enough
             for case in self._cases(variant, problems.table(variants, variant), scenario, axes)
         ]
         problems.raise_found()
@@ -196,20 +197,20 @@ class _Reader:
         table = self._set(merged(scenario, changes.at((), "", changes.places)), self._overrides)
         for step in points(axes):
             if not problems.enough:
-                made = self._scenario(self._set(table, step.sets))
-                if made is not None:
-                    yield Case(name, step.shown, made, rows, quick)
+                case_scenario = self._scenario(self._set(table, step.sets))
+                if case_scenario is not None:
+                    yield Case(name, step.shown, case_scenario, rows, quick)
 
     def _set(self, table: Table, settings: Sequence[Setting]) -> Table:
         """Return *table* with the *settings*; a setting that is not a key replaces its name in braces."""
         for path, value, place in settings:
             if path[0] in PARTS:
-                at = written_as(table, path)
-                written = moved(value, at) if isinstance(value, Placed) else placed(value, at, place)
+                key = written_as(table, path)
+                entry = moved(value, key) if isinstance(value, Placed) else placed(value, key, place)
                 try:
-                    table = put(table, at, with_origin(written, place, factors=True), place)
+                    table = put(table, key, with_origin(entry, place, factors=True), place)
                 except ValueError as error:
-                    self._problems.add(place, at[:1], str(error))
+                    self._problems.add(place, key[:1], str(error))
                 continue
             name = ".".join(path)
             if has_name(table, name):
@@ -224,9 +225,9 @@ class _Reader:
 
     def _scenario(self, table: Table) -> Scenario | None:
         """Return the scenario that *table* describes; None if it has a problem, which is noted."""
-        before = len(self._problems.found)
+        start = len(self._problems.found)
         tree = expand(self._likes, table)
-        reported = self._problems.found[before:]
+        reported = self._problems.found[start:]
         factors = list(factors_in(tree))
         for path in factors:
             place, key = place_and_key(tree, path)
@@ -240,7 +241,10 @@ class _Reader:
             self._problems.found += [
                 problem
                 for problem in from_validation(error, Scenario, tree)
-                if not any(problem.key == of or (of and problem.key.startswith(f"{of}.")) for of in blamed)
+                if not any(
+                    problem.key == prefix or (prefix and problem.key.startswith(f"{prefix}."))
+                    for prefix in blamed
+                )
             ]
             return None
 
@@ -260,7 +264,7 @@ class _Reader:
             self._problems.asked(place, str(error))
 
 
-def from_command(command: str, overrides: Sequence[str] = (), asked: Asked = NOTHING) -> Experiment:
+def from_command(command: str, overrides: Sequence[str] = (), sweep: Asked = NOTHING) -> Experiment:
     """Return the experiment that runs the fs_mark *command* on the machine and kernel of report P13.
 
     Raises:
@@ -274,7 +278,7 @@ kernel.like = "3.11"
 filesystem.like = "p13-xfs"
 workload.command = "{quoted}"
 """
-    return parse(text, "--fs-mark", overrides, asked=asked)
+    return parse(text, "--fs-mark", overrides, asked=sweep)
 
 
 def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:
@@ -290,8 +294,10 @@ def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] 
     try:
         return load(file, [*case.quick, *overrides]).cases[whole.cases.index(case)]
     except BadInput as error:  # the quick overrides stand in the file, not on the command line
-        found = [problem._replace(place=_of_quick(problem.place, case, file)) for problem in error.problems]
-        raise BadInput(found) from None
+        problems = [
+            problem._replace(place=_of_quick(problem.place, case, file)) for problem in error.problems
+        ]
+        raise BadInput(problems) from None
 
 
 def _of_quick(place: str, case: Case, file: Path) -> str:

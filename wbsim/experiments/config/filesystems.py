@@ -41,32 +41,32 @@ class Host(NamedTuple):
     release: Release
 
 
-def filesystem_of(likes: Likes, given: Table, disk: object, host: Host) -> Table | None:
-    """Return the *given* filesystem on *disk*; None if it has a problem, which is reported.
+def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table | None:
+    """Return the filesystem of *table* on *disk*; None if it has a problem, which is reported.
 
     If *disk* is not the name of a disk of *host*, the device is unknown.
     """
-    expanded = likes.expanded(given, BASES)
-    if expanded is None:
+    expansion = likes.expanded(table, BASES)
+    if expansion is None:
         return None
-    given = expanded.without("purpose")
-    like = plain(given.get("like"))
-    if like is None and "kind" in given:  # the check of the scenario finds what it lacks
-        return given
+    table = expansion.without("purpose")
+    like = plain(table.get("like"))
+    if like is None and "kind" in table:  # the check of the scenario finds what it lacks
+        return table
     if not isinstance(like, str) or like not in MADE:
-        return likes.based_on(given, BASES)
+        return likes.based_on(table, BASES)
     device = _device(host.disks.get(disk, {}) if isinstance(disk, str) else {})
-    size = _size(given.get("size"), device)
+    size = _size(table.get("size"), device)
     if size is None:
-        what = f"is missing, and the device of {disk} has no capacity; give the size"
-        likes.problems.wrong(given, "size", what)
+        message = f"is missing, and the device of {disk} has no capacity; give the size"
+        likes.problems.wrong(table, "size", message)
         return None
     try:
-        made = MADE[like](_target(size, device, host.processors), host.release)
+        filesystem = MADE[like](_target(size, device, host.processors), host.release)
     except ValueError as error:
-        likes.problems.wrong(given, "size", str(error))
+        likes.problems.wrong(table, "size", str(error))
         return None
-    return likes.based_on(given, Bases(BASES.folder, {**BASES.parts, like: made}))
+    return likes.based_on(table, Bases(BASES.folder, {**BASES.parts, like: filesystem}))
 
 
 def made_again(scenario: Scenario, inputs: Inputs) -> None:
@@ -85,15 +85,15 @@ def made_again(scenario: Scenario, inputs: Inputs) -> None:
         if device is None or device.capacity is None:
             continue
         was = scenario.machine.disks[mount.disk].device
-        before = make(_target(was.capacity or 0, was, scenario.machine.processors.count), release)
+        old_filesystem = make(_target(was.capacity or 0, was, scenario.machine.processors.count), release)
         count = bare(machine["processors"]["count"])
         try:
-            made = make(_target(device.capacity, device, count), release)
+            new_filesystem = make(_target(device.capacity, device, count), release)
         except ValueError:  # too small for mkfs, so the size of the old filesystem is refused
             continue
-        usual, given, entries = before.model_dump(), filesystem.model_dump(), made.inputs()
+        usual, values, entries = old_filesystem.model_dump(), filesystem.model_dump(), new_filesystem.inputs()
         table = inputs["mounts"][name]["filesystem"]
-        table.update({key: of for key, of in entries.items() if given[key] == usual[key]})
+        table.update({key: entry for key, entry in entries.items() if values[key] == usual[key]})
 
 
 def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:
@@ -104,12 +104,12 @@ def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:
         return None
 
 
-def _size(given: object, device: DeviceSpec | None) -> int | None:
-    """Return the *given* size in bytes; without one, return the capacity of *device*.
+def _size(size: object, device: DeviceSpec | None) -> int | None:
+    """Return *size* in bytes; without one, return the capacity of *device*.
 
     For an invalid size or an unknown device return 1 GiB, because a later check reports the error.
     """
-    value = plain(given)
+    value = plain(size)
     if value is None or isinstance(value, Factor):
         return GIB if device is None else device.capacity
     try:

@@ -35,8 +35,8 @@ class Default(NamedTuple):
     words: str
 
 
-def _name_of(what: str, more: str = "") -> Takes:
-    return Takes(f"a name of `wbsim list {what}`{more}, or a file")
+def _name_of(parts: str, more: str = "") -> Takes:
+    return Takes(f"a name of `wbsim list {parts}`{more}, or a file")
 
 
 _NONE: Final = Default("none")
@@ -237,15 +237,15 @@ TABLES: Final[Mapping[str, type[Keys]]] = {
 """The keys of the scenario's tables besides those of their specs, by the path of the table."""
 
 
-def _joined(keys: type[Keys], spec: type[Spec], part: str) -> tuple[str, ...]:
+def _all_keys(keys: type[Keys], spec: type[Spec], part: str) -> tuple[str, ...]:
     """Return the keys of a table that has *keys* and those of *spec*, without its *part*."""
     return tuple(dict.fromkeys(key for key in (*keys.model_fields, *spec.model_fields) if key != part))
 
 
 DISK_KEYS: Final = tuple(DriveSpec.model_fields)
-MOUNT_KEYS: Final = _joined(MountKeys, MountSpec, "filesystem")
+MOUNT_KEYS: Final = _all_keys(MountKeys, MountSpec, "filesystem")
 """The keys of a mount that are not its filesystem's."""
-PROGRAM_KEYS: Final = _joined(ProgramKeys, ProgramSpec, "workload")
+PROGRAM_KEYS: Final = _all_keys(ProgramKeys, ProgramSpec, "workload")
 """The keys of a program that are not its workload's."""
 
 
@@ -264,5 +264,5 @@ def keys_at(table: Path) -> tuple[str, ...]:
             return tuple(DeviceKeys.model_fields)
         case _ if "device" in table:
             return tuple(MemberKeys.model_fields)
-    found = TABLES.get(".".join(table))
-    return tuple(found.model_fields) if found else ()
+    keys = TABLES.get(".".join(table))
+    return tuple(keys.model_fields) if keys else ()

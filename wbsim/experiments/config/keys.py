@@ -88,17 +88,17 @@ def _sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
         section = _section(spec, path, default)
         if section.keys:
             yield section
-        yield from _below(spec, path, default)
+        yield from _inner_sections(spec, path, default)
         return
     choices = ", ".join(f'`"{kind}"`' for kind in of_kinds)
     key = key_of(spec)
     meaning = sentences_of(spec).get(key, _CHOSEN)
-    chosen = Key(f"{path}.{key}", meaning, choices, default, {"enum": list(of_kinds)})
-    yield Section(path, "", about(spec)[:1], [*_more_keys(spec, path), chosen])
-    for one in dict.fromkeys(of_kinds.values()):
-        names = " or ".join(name for name, spec in of_kinds.items() if spec is one)
-        yield Section(path, names, about(one), _rows(one, f"{path}.", default))
-        yield from _below(one, path, default)
+    kind_key = Key(f"{path}.{key}", meaning, choices, default, {"enum": list(of_kinds)})
+    yield Section(path, "", about(spec)[:1], [*_more_keys(spec, path), kind_key])
+    for kind_spec in dict.fromkeys(of_kinds.values()):
+        names = " or ".join(name for name, spec in of_kinds.items() if spec is kind_spec)
+        yield Section(path, names, about(kind_spec), _rows(kind_spec, f"{path}.", default))
+        yield from _inner_sections(kind_spec, path, default)
 
 
 def _section(spec: type[Spec], path: str, default: str) -> Section:
@@ -123,16 +123,16 @@ def _grammar_rows(table: type[Keys], prefix: str) -> Iterator[Key]:
     sentences = sentences_of(table)
     for name, field in table.model_fields.items():
         path = f"{prefix}{name}"
-        below = [part for part in (field.annotation, *get_args(field.annotation)) if _is_table(part)]
-        named = bool(get_args(field.annotation))
-        here = f"{path}.{NAME}" if below and named else path
-        words = "table" if below else takes(field)
+        tables = [part for part in (field.annotation, *get_args(field.annotation)) if _is_table(part)]
+        has_names = bool(get_args(field.annotation))
+        key_path = f"{path}.{NAME}" if tables and has_names else path
+        words = "table" if tables else takes(field)
         default = _default_said(field) or _usual(field)
-        accepts = {"type": "object"} if below else json_type(field)
-        yield Key(here, sentences.get(name, ""), words, default, accepts)
-        for inner in below:
+        accepts = {"type": "object"} if tables else json_type(field)
+        yield Key(key_path, sentences.get(name, ""), words, default, accepts)
+        for inner in tables:
             if inner is not ScenarioKeys:
-                yield from _grammar_rows(inner, f"{here}.")
+                yield from _grammar_rows(inner, f"{key_path}.")
 
 
 def _is_table(annotation: object) -> bool:
@@ -166,9 +166,9 @@ def _rows(spec: type[Spec], prefix: str, default: str) -> list[Key]:
 def _default(path: str, field: FieldInfo, otherwise: str) -> str:
     """Return the default of *field*: what the grammar says of its *path*, or else what the spec has."""
     table, _, name = path.rpartition(".")
-    said = (TABLES.get(table) if table else ScenarioKeys) or Keys
-    if name in said.model_fields:
-        return _default_said(said.model_fields[name])
+    keys = (TABLES.get(table) if table else ScenarioKeys) or Keys
+    if name in keys.model_fields:
+        return _default_said(keys.model_fields[name])
     if field.is_required():
         return otherwise
     default = in_words(field.default, unit_of(field))
@@ -186,18 +186,18 @@ def _of_program(spec: type[WorkloadSpec], key: Key) -> Key:
     return key._replace(default=in_words(field.default, unit_of(field)))
 
 
-def _below(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
+def _inner_sections(spec: type[Spec], path: str, default: str) -> Iterator[Section]:
     """Yield the sections of the tables in *spec*, which stands at *path*."""
     for name, field in spec.model_fields.items():
-        of = table_in(spec, field)
-        if of is Spec:
+        table = table_in(spec, field)
+        if table is Spec:
             folder, part = _BY_KIND[spec, name]
             for kind in dict.fromkeys(kinds(folder).values()):
                 yield from _sections(getattr(kind.spec, part), f"{path}.{name}.{kind.names[0]}", default)
-        elif of is DriveSpec:
-            yield from _sections(of, f"{path}.{name}.{NAME}", "the drive's")
-        elif of is not None:
-            yield from _sections(of, f"{path}.{name}", default)
+        elif table is DriveSpec:
+            yield from _sections(table, f"{path}.{name}.{NAME}", "the drive's")
+        elif table is not None:
+            yield from _sections(table, f"{path}.{name}", default)
 
 
 def table_in(spec: type[Spec], field: FieldInfo) -> type[Spec] | None:
@@ -214,8 +214,8 @@ def table_in(spec: type[Spec], field: FieldInfo) -> type[Spec] | None:
 
 def _kinds_of(spec: type[Spec]) -> Mapping[str, type[Spec]]:
     """Return the specs of the kinds of *spec* by name; empty if *spec* is not the base of several kinds."""
-    chosen = spec.model_fields.get(key_of(spec))
-    if chosen is None or get_origin(chosen.annotation) is Literal:
+    field = spec.model_fields.get(key_of(spec))
+    if field is None or get_origin(field.annotation) is Literal:
         return {}
     return {
         name: kind.spec

@@ -48,56 +48,56 @@ class Likes(NamedTuple):
     problems: Problems
     directory: Path
 
-    def based_on(self, given: Table, bases: Bases) -> Table | None:
-        """Return the part that ``like`` names, with the entries of *given* put over it.
+    def based_on(self, table: Table, bases: Bases) -> Table | None:
+        """Return the part that ``like`` names, with the entries of *table* put over it.
 
         Return None if no part has this name, which is reported.
         """
-        expanded = self.expanded(given, bases)
-        if expanded is None:
+        expansion = self.expanded(table, bases)
+        if expansion is None:
             return None
-        like = plain(expanded.get("like"))
+        like = plain(expansion.get("like"))
         if not isinstance(like, str) or like not in bases.parts:
-            hint = instead("like", given) if like is None else ""
-            self.problems.wrong(expanded, "like", f"{_unknown_like(like, bases)}{hint}")
+            hint = instead("like", table) if like is None else ""
+            self.problems.wrong(expansion, "like", f"{_unknown_like(like, bases)}{hint}")
             return None
-        return merged(bases.parts[like], expanded.without("like"))
+        return merged(bases.parts[like], expansion.without("like"))
 
-    def expanded(self, given: Table, bases: Bases) -> Table | None:
-        """Return *given*, put over the file that its ``like`` names; this file may name another file.
+    def expanded(self, part: Table, bases: Bases) -> Table | None:
+        """Return *part*, put over the file that its ``like`` names; this file may name another file.
 
         Return None if a file cannot be read, which is reported.
         """
-        seen: set[Path] = set()
-        while isinstance(like := plain(given.get("like")), str) and like not in bases.parts:
+        files: set[Path] = set()
+        while isinstance(like := plain(part.get("like")), str) and like not in bases.parts:
             try:
                 file = _file_of(like, bases.folder, self.directory)
-                table = None if file is None else _table_in(file, given)
+                table = None if file is None else _table_in(file, part)
             except ValueError as error:
-                self.problems.wrong(given, "like", str(error))
+                self.problems.wrong(part, "like", str(error))
                 return None
             if file is None or table is None:
                 break
-            if file in seen:
-                what = f"makes {file} its own base; name another base"
-                self.problems.wrong(given, "like", what)
+            if file in files:
+                message = f"makes {file} its own base; name another base"
+                self.problems.wrong(part, "like", message)
                 return None
-            seen.add(file)
-            given = merged(table, given.dropped("like"))
-        return given
+            files.add(file)
+            part = merged(table, part.dropped("like"))
+        return part
 
 
 def _unknown_like(like: object, bases: Bases) -> str:
     """Return the message for a *like* that is not in *bases*."""
     if isinstance(like, float | int) and str(like) in bases.parts:
         return f"is the number {like}; write it in quotes"
-    what = "is missing" if like is None else f"{shown(like)} is not known"
+    fault = "is missing" if like is None else f"{shown(like)} is not known"
     more = f", or any release from {FIRST} to {LAST}" if bases.parts is KERNELS else ""
-    return f"{what}; use one of {', '.join(map(repr, bases.parts))}{more}"
+    return f"{fault}; use one of {', '.join(map(repr, bases.parts))}{more}"
 
 
-def _table_in(file: Path, given: Table) -> Table:
-    """Return the table in *file*, with the key of *given*.
+def _table_in(file: Path, owner: Table) -> Table:
+    """Return the table in *file*, with the key of *owner*.
 
     Raises:
         ValueError: *file* cannot be read.
@@ -109,8 +109,8 @@ def _table_in(file: Path, given: Table) -> Table:
         raise ValueError(f"{file}{line} cannot be read: {error}") from None
     except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         raise ValueError(f"{file} cannot be read: {error}") from None
-    part = with_origins(moved(table, given.key))
-    return part.at(given.key, part.where, {"like": part.where, **part.places})
+    part = with_origins(moved(table, owner.key))
+    return part.at(owner.key, part.where, {"like": part.where, **part.places})
 
 
 def _file_of(like: str, folder: str, directory: Path) -> Path | None:

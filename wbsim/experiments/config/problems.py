@@ -72,13 +72,13 @@ class BadInput(Exception):
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        shown = list(problems[:MOST_SHOWN])
+        excerpt = list(problems[:MOST_SHOWN])
         if len(problems) > MOST_SHOWN:
-            shown.append(
+            excerpt.append(
                 Problem(problems[0].place.partition(":")[0], "", "has more problems; correct these first")
             )
-        super().__init__("\n".join(str(problem) for problem in shown))
-        self.problems = shown
+        super().__init__("\n".join(str(problem) for problem in excerpt))
+        self.problems = excerpt
 
 
 def bad(place: str, message: str, key: str = "") -> BadInput:
@@ -117,8 +117,8 @@ def _flatten(errors: Sequence[Any], prefix: Path, spec: type[Spec]) -> Iterator[
         else:
             message = error["msg"].removeprefix("Value error, ")
             cause = error.get("ctx", {}).get("error")
-            below = parts + (cause.path if isinstance(cause, BadValue) else ())
-            yield _Finding(error["type"], message, prefix + below, below, spec, error["input"])
+            inner_path = parts + (cause.path if isinstance(cause, BadValue) else ())
+            yield _Finding(error["type"], message, prefix + inner_path, inner_path, spec, error["input"])
 
 
 def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
@@ -126,24 +126,28 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
 
     For a list keep the findings of its items.
     """
-    seen: dict[Path, _Finding] = {}
-    missing: dict[Path, list[_Finding]] = {}
-    found = list(findings)
+    firsts: dict[Path, _Finding] = {}
+    gaps: dict[Path, list[_Finding]] = {}
+    batch = list(findings)
     of_lists = {
-        finding.path[:place] for finding in found for place, part in enumerate(finding.path) if part.isdigit()
+        finding.path[:place] for finding in batch for place, part in enumerate(finding.path) if part.isdigit()
     }
-    for finding in found:
+    for finding in batch:
         if finding.path in of_lists and isinstance(finding.given, list | tuple):
             continue
         if finding.kind == "missing":
-            missing.setdefault(finding.path[:-1], []).append(finding)
-        elif finding.path not in seen:
-            seen[finding.path] = finding
+            gaps.setdefault(finding.path[:-1], []).append(finding)
+        elif finding.path not in firsts:
+            firsts[finding.path] = finding
             yield finding
-    for table, of in missing.items():
-        names = ", ".join(finding.path[-1] for finding in of)
+    for table, group in gaps.items():
+        names = ", ".join(finding.path[-1] for finding in group)
         message = f"lacks {names}; give a value for each"
-        yield of[0] if len(of) == 1 else _Finding("several", message, table, of[0].below[:-1], of[0].spec)
+        yield (
+            group[0]
+            if len(group) == 1
+            else _Finding("several", message, table, group[0].below[:-1], group[0].spec)
+        )
 
 
 def shown(value: object) -> str:
@@ -162,9 +166,9 @@ _EXPECTED: Final = {
 """The expected value, by pydantic's name of a type error."""
 
 
-def _known_at(finding: _Finding, written: Path) -> list[str]:
-    """Return the known keys of the table of *finding*; *written* is the key as the user wrote it."""
-    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *keys_at(written[:-1])})
+def _known_at(finding: _Finding, key: Path) -> list[str]:
+    """Return the known keys of the table of *finding*; *key* is the key as the user wrote it."""
+    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *keys_at(key[:-1])})
 
 
 _USUAL_DRIVES: Final = ("sata-disk", "sata-ssd")
@@ -189,26 +193,26 @@ def _like_for(kind: object, table: Path) -> str:
     return f', or give {like} = "{name}", which brings what is missing' if name else ""
 
 
-def _message(finding: _Finding, written: Path) -> str:
-    """Return the message of *finding*; *written* is the key as the user wrote it."""
+def _message(finding: _Finding, key: Path) -> str:
+    """Return the message of *finding*; *key* is the key as the user wrote it."""
     if finding.kind == "extra_forbidden":
-        return unknown_setting(finding.path[-1], _known_at(finding, written))
+        return unknown_setting(finding.path[-1], _known_at(finding, key))
     kind = getattr(finding.spec.model_fields.get("kind"), "default", None)
     if finding.kind == "missing":
-        return f"is missing; give a value{_like_for(kind, written[:-1])}"
+        return f"is missing; give a value{_like_for(kind, key[:-1])}"
     if finding.kind == "several":
-        return f"{finding.message}{_like_for(kind, written)}"
-    if written[-1:] == ("kind",) and finding.message.startswith("is missing"):
-        return f"{finding.message}{_like_for(None, written[:-1])}"
+        return f"{finding.message}{_like_for(kind, key)}"
+    if key[-1:] == ("kind",) and finding.message.startswith("is missing"):
+        return f"{finding.message}{_like_for(None, key[:-1])}"
     if finding.kind == "too_short":
         return "is an empty list; give at least one item"
     if finding.kind in _EXPECTED:
         return f"is {shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
     message = finding.message
     if message.startswith("Input should be "):
-        allowed = message.removeprefix("Input should be ")
-        value = "" if finding.kind == "literal_error" or allowed.startswith("a ") else "a value "
-        return f"is {shown(finding.given)}; use {value}{allowed}"
+        expectation = message.removeprefix("Input should be ")
+        value = "" if finding.kind == "literal_error" or expectation.startswith("a ") else "a value "
+        return f"is {shown(finding.given)}; use {value}{expectation}"
     return (
         message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
     )
@@ -224,27 +228,27 @@ _RENAMED: Final = {
 """The new names of keys of earlier versions."""
 
 
-def unknown_key(key: str, known: Sequence[str]) -> str:
-    """Return the message for an unknown *key*, with its new name or the most similar *known* key."""
-    if _RENAMED.get(key) in known:
+def unknown_key(key: str, keys: Sequence[str]) -> str:
+    """Return the message for an unknown *key*, with its new name or the most similar of *keys*."""
+    if _RENAMED.get(key) in keys:
         return f"is now called {_RENAMED[key]}"
-    near = get_close_matches(key, known, n=1, cutoff=0.7)
-    if near:
-        return f"unknown key; did you mean {near[0]}?"
-    return f"unknown key; use one of {listed(known)}" if known else "unknown key"
+    matches = get_close_matches(key, keys, n=1, cutoff=0.7)
+    if matches:
+        return f"unknown key; did you mean {matches[0]}?"
+    return f"unknown key; use one of {listed(keys)}" if keys else "unknown key"
 
 
-def unknown_setting(key: str, known: Sequence[str]) -> str:
+def unknown_setting(key: str, keys: Sequence[str]) -> str:
     """Return the message for an unknown *key* of a configuration, which may be Linux's name of a setting."""
-    if _RENAMED.get(key) in known:
-        return unknown_key(key, known)
-    return key_of(key) or unknown_key(key, known)
+    if _RENAMED.get(key) in keys:
+        return unknown_key(key, keys)
+    return key_of(key) or unknown_key(key, keys)
 
 
-def instead(key: str, given: Iterable[str]) -> str:
-    """Return the end of a message, with the *given* key that may be a misspelt *key*."""
-    near = get_close_matches(key, given, n=1, cutoff=0.6)
-    return f"; is {near[0]} a misspelling of it?" if near else ""
+def instead(key: str, keys: Iterable[str]) -> str:
+    """Return the end of a message, with the one of *keys* that may be a misspelt *key*."""
+    matches = get_close_matches(key, keys, n=1, cutoff=0.6)
+    return f"; is {matches[0]} a misspelling of it?" if matches else ""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -257,10 +261,10 @@ def _fields_at(spec: type[Spec], path: Path) -> list[str]:
     """Return the fields of the spec at *path* below *spec*."""
     specs: list[type[Spec]] = [spec]
     for part in path:
-        fields = [one.model_fields[part] for one in specs if part in one.model_fields]
+        fields = [candidate.model_fields[part] for candidate in specs if part in candidate.model_fields]
         if fields:  # otherwise *part* is a name of a table or a number of a list
-            specs = [below for field in fields for below in _specs_in(field.annotation)]
-    return sorted({name for one in specs for name in one.model_fields})
+            specs = [inner for field in fields for inner in _specs_in(field.annotation)]
+    return sorted({name for candidate in specs for name in candidate.model_fields})
 
 
 def _specs_in(annotation: Any) -> list[type[Spec]]:
@@ -304,31 +308,31 @@ class Problems:
         """Note a problem: *message* says what is wrong with *key*, which is written at *place*."""
         self.found.append(Problem(place, ".".join(key), message))
 
-    def refuse_unknown(self, table: Table, known: Sequence[str]) -> None:
-        """Note each entry of *table* that is not *known*."""
+    def refuse_unknown(self, table: Table, keys: Sequence[str]) -> None:
+        """Note each entry of *table* that is not one of *keys*."""
         for name in table:
-            if name not in known and not self.enough:
-                self.wrong(table, name, unknown_setting(name, known))
+            if name not in keys and not self.enough:
+                self.wrong(table, name, unknown_setting(name, keys))
 
-    def table(self, of: Table, entry: str) -> Table:
-        """Return *entry* of the table *of*, which is a table; return an empty table if *entry* is missing.
+    def table(self, parent: Table, entry: str) -> Table:
+        """Return the table *entry* of the table *parent*; return an empty table if *entry* is missing.
 
         Note a problem, and return an empty table, if *entry* is anything else.
         """
-        value = of.get(entry)
+        value = parent.get(entry)
         if isinstance(value, Table):
             return value
         if value is not None:
-            self.wrong(of, entry, f"is {plain(value)!r}; a table was expected")
-        return of.below(entry)
+            self.wrong(parent, entry, f"is {plain(value)!r}; a table was expected")
+        return parent.below(entry)
 
-    def texts(self, of: Table, entry: str) -> tuple[str, ...]:
-        """Return *entry* of the table *of*, a list of texts; return an empty list if *entry* is missing.
+    def texts(self, parent: Table, entry: str) -> tuple[str, ...]:
+        """Return *entry* of the table *parent*, a list of texts; return an empty list if *entry* is missing.
 
         Note a problem, and return an empty list, if *entry* is anything else.
         """
-        value = of.get(entry, ())
+        value = parent.get(entry, ())
         if (isinstance(value, Items) and all(isinstance(text, str) for text in value)) or value == ():
             return tuple(value)
-        self.wrong(of, entry, f"is {value!r}; a list of texts was expected")
+        self.wrong(parent, entry, f"is {value!r}; a list of texts was expected")
         return ()

@@ -33,56 +33,60 @@ _SAME_WRITES: Final = {
 def programs_of(likes: Likes, scenario: Table) -> Table:
     """Return all programs of *scenario* by name; the kind of its workload names a program without a name."""
     if "programs" not in scenario:
-        given = likes.problems.table(scenario, "workload")
-        is_table = isinstance(scenario.get("workload", given), Table)
-        program = _program(likes, given) if is_table else None
-        only = {} if program is None else {program["workload"]["kind"]: program}
-        return Table(only).at(given.key, given.where, {})
+        table = likes.problems.table(scenario, "workload")
+        is_table = isinstance(scenario.get("workload", table), Table)
+        program = _program(likes, table) if is_table else None
+        entries = {} if program is None else {program["workload"]["kind"]: program}
+        return Table(entries).at(table.key, table.where, {})
     if "workload" in scenario:
-        what = "is the only program, without a name, but the scenario has programs; move it into one of them"
-        likes.problems.wrong(scenario, "workload", what)
-    listed = scenario["programs"]
-    if not isinstance(listed, Items):
-        listed = likes.problems.table(scenario, "programs")
-    named = listed.items() if isinstance(listed, Table) else enumerate(listed)
+        message = (
+            "is the only program, without a name, but the scenario has programs; move it into one of them"
+        )
+        likes.problems.wrong(scenario, "workload", message)
+    listing = scenario["programs"]
+    if not isinstance(listing, Items):
+        listing = likes.problems.table(scenario, "programs")
+    pairs = listing.items() if isinstance(listing, Table) else enumerate(listing)
     programs: dict[str, Any] = {}
-    for name, entry in named:
-        given = entry if isinstance(entry, Table) else listed.below(str(name), {"command": entry})
-        program = _program(likes, given)
+    for name, entry in pairs:
+        table = entry if isinstance(entry, Table) else listing.below(str(name), {"command": entry})
+        program = _program(likes, table)
         if program is not None:
             kind = program["workload"]["kind"]
-            same = sum(other["workload"]["kind"] == kind for other in programs.values())
-            numbered = kind if not same else f"{kind}-{same + 1}"
+            twin_count = sum(earlier["workload"]["kind"] == kind for earlier in programs.values())
+            numbered = kind if not twin_count else f"{kind}-{twin_count + 1}"
             programs[name if isinstance(name, str) else numbered] = program
-    return Table(programs).at(listed.key, listed.where, listed.places if isinstance(listed, Table) else {})
+    return Table(programs).at(
+        listing.key, listing.where, listing.places if isinstance(listing, Table) else {}
+    )
 
 
-def _program(likes: Likes, given: Table) -> Table | None:
-    """Return the *given* program, from its command and its other keys; None if it has a problem."""
+def _program(likes: Likes, table: Table) -> Table | None:
+    """Return the program of *table*, from its command and its other keys; None if it has a problem."""
     problems = likes.problems
-    command = plain(given.get("command"))
-    own = {"start": 0, **{name: given[name] for name in ("start", "memory") if name in given}}
-    fields = given.without(*PROGRAM_KEYS)
+    command = plain(table.get("command"))
+    own = {"start": 0, **{name: table[name] for name in ("start", "memory") if name in table}}
+    fields = table.without(*PROGRAM_KEYS)
     if "kind" in fields:
-        problems.wrong(given, "kind", "follows from the command; leave it out")
+        problems.wrong(table, "kind", "follows from the command; leave it out")
         return None
     lines = [command] if isinstance(command, str) else command
     for key in fields:
         if command is None and get_close_matches(key, PROGRAM_KEYS, n=1, cutoff=0.7):
-            problems.wrong(given, key, unknown_key(key, PROGRAM_KEYS))
+            problems.wrong(table, key, unknown_key(key, PROGRAM_KEYS))
             return None
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-        what = "is missing" if command is None else f"is {shown(command)}"
-        problems.wrong(given, "command", f"{what}; give a command line of {_known_programs()}")
+        fault = "is missing" if command is None else f"is {shown(command)}"
+        problems.wrong(table, "command", f"{fault}; give a command line of {_known_programs()}")
         return None
     try:
-        asked = _fields_of([_with_job_files(line, likes.directory) for line in lines])
+        command_fields = _fields_of([_with_job_files(line, likes.directory) for line in lines])
     except CommandError as error:
-        problems.wrong(given, "command", str(error))
+        problems.wrong(table, "command", str(error))
         return None
-    place = given.place_of("command")
-    workload = Table(asked).at(given.key, "", dict.fromkeys(asked, place))
-    return given.like({**own, "workload": merged(workload, fields)})
+    place = table.place_of("command")
+    workload = Table(command_fields).at(table.key, "", dict.fromkeys(command_fields, place))
+    return table.like({**own, "workload": merged(workload, fields)})
 
 
 def _with_job_files(line: str, directory: FilePath) -> str:
@@ -90,11 +94,11 @@ def _with_job_files(line: str, directory: FilePath) -> str:
     if ".fio" not in line:
         return line
     words = words_of(line)
-    found = [
+    new_words = [
         str(directory / word) if word.endswith(".fio") and (directory / word).is_file() else word
         for word in words
     ]
-    return shlex.join(found) if found != words else line
+    return shlex.join(new_words) if new_words != words else line
 
 
 def _fields_of(lines: list[str]) -> dict[str, object]:
@@ -109,5 +113,5 @@ def _fields_of(lines: list[str]) -> dict[str, object]:
 
 
 def _known_programs() -> str:
-    *others, last = sorted(kind.spec.programs[0] for kind in kinds("workloads").values())
-    return f"{', '.join(others)} or {last}"
+    *names, last = sorted(kind.spec.programs[0] for kind in kinds("workloads").values())
+    return f"{', '.join(names)} or {last}"

@@ -33,18 +33,18 @@ def joined(number: Any, unit: str) -> object:
         return number
     if number == int(number):
         return f"{int(number)} {unit}"
-    scale = next((of for of in SCALES.values() if unit in of), {unit: 1})
+    scale = next((units for units in SCALES.values() if unit in units), {unit: 1})
     return f"{round(number * scale[unit])} {next(iter(scale))}"
 
 
-def scaled(value: object, by: float) -> object:
-    """Return *by* times *value*, a number with or without a unit; whole numbers stay whole.
+def scaled(value: object, factor: float) -> object:
+    """Return *factor* times *value*, a number with or without a unit; whole numbers stay whole.
 
     Raises:
         ValueError: *value* is not a number.
     """
     number, unit = split(value)
-    times = number * by
+    times = number * factor
     return joined(round(times) if isinstance(number, int) and not unit else times, unit)
 
 
@@ -53,7 +53,7 @@ def amount(value: object) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
         return Fraction(str(value))
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    scale = next((of for of in SCALES.values() if match and match["unit"] in of), None)
+    scale = next((units for units in SCALES.values() if match and match["unit"] in units), None)
     if match is None or scale is None or not match["unit"]:
         return str(value)
     return next(iter(scale)), Fraction(match["number"]) * scale[match["unit"]]

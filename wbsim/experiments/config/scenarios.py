@@ -46,8 +46,8 @@ def expand(likes: Likes, scenario: Table) -> Table:
     based = None if kernel is None else likes.based_on(kernel, _KERNELS)
     mounts = _mounts(likes, scenario, groups, _host(machine, release))
     programs = programs_of(likes, scenario)
-    used = {program["workload"]["kind"] for program in programs.values()}
-    keeps = any(kinds("workloads")[name].spec.keeps_files for name in used)
+    workloads = {program["workload"]["kind"] for program in programs.values()}
+    keeps = any(kinds("workloads")[name].spec.keeps_files for name in workloads)
     entries = {
         "give_up": plain(scenario.get("give_up", DEFAULT_GIVE_UP)),
         "machine": machine,
@@ -59,59 +59,61 @@ def expand(likes: Likes, scenario: Table) -> Table:
     return scenario.like({name: entry for name, entry in entries.items() if entry is not None})
 
 
-def _machine(likes: Likes, given: Table, release: Release) -> tuple[Table | None, dict[str, list[str]]]:
+def _machine(likes: Likes, table: Table, release: Release) -> tuple[Table | None, dict[str, list[str]]]:
     """Return the machine, and the names of the disks of each group with a ``count``."""
     bases = Drives(Bases("disks", drives_of(release)), Bases("queues", queues_of(release)))
     machines = Bases("machines", machines_of(release))
-    before = given.get("disks", {})
-    expanded = likes.expanded(given, machines)
-    if expanded is None:
+    own_disks = table.get("disks", {})
+    expansion = likes.expanded(table, machines)
+    if expansion is None:
         return None, {}
-    given = expanded
-    only = given.like({key: given[key] for key in DISK_KEYS if key in given})
-    named = likes.problems.table(given, "disks")
-    rest = given.without("disks", "purpose", *DISK_KEYS)
-    is_whole = "like" not in given and {"processors", "memory", "disks"} <= given.keys()
+    table = expansion
+    changes = table.like({key: table[key] for key in DISK_KEYS if key in table})
+    tables = likes.problems.table(table, "disks")
+    rest = table.without("disks", "purpose", *DISK_KEYS)
+    is_whole = "like" not in table and {"processors", "memory", "disks"} <= table.keys()
     whole = rest.like({"name": _UNNAMED, **rest, "disks": {}})
     machine = whole if is_whole else likes.based_on(rest, machines)
     if machine is None:
         return None, {}
-    known = {*machine["disks"], *(before if isinstance(before, Mapping) else named)}
-    if not known.issuperset(named):  # a file with a new disk lists all disks of its machine
+    names = {*machine["disks"], *(own_disks if isinstance(own_disks, Mapping) else tables)}
+    if not names.issuperset(tables):  # a file with a new disk lists all disks of its machine
         machine["disks"] = {}
     disks = dict(machine["disks"])
-    if only or not named:
-        _change_only_disk(likes, disks, only, named, bases.drives)
-    groups = {name: add_disk(likes, disks, name, named, bases) for name in named}
+    if changes or not tables:
+        _change_only_disk(likes, disks, changes, tables, bases.drives)
+    groups = {name: add_disk(likes, disks, name, tables, bases) for name in tables}
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
-    machine["disks"] = named.like(by_name)
+    machine["disks"] = tables.like(by_name)
     if not is_whole:
-        _follow_memory(machine, machines_of(release)[str(plain(given.get("like")))], given)
+        _follow_memory(machine, machines_of(release)[str(plain(table.get("like")))], table)
     return machine, {name: disks for name, disks in groups.items() if disks}
 
 
-def _change_only_disk(likes: Likes, disks: dict[str, Any], only: Table, named: Table, drives: Bases) -> None:
-    """Put *only*, the keys ``device`` and ``queue`` of a machine, over its only disk in *disks*.
+def _change_only_disk(
+    likes: Likes, disks: dict[str, Any], changes: Table, tables: Table, drives: Bases
+) -> None:
+    """Put *changes*, the keys ``device`` and ``queue`` of a machine, over its only disk in *disks*.
 
-    Add a problem if the machine has several disks, or if the disk is set under its name in *named*, too.
+    Add a problem if the machine has several disks, or if the disk is set under its name in *tables*, too.
     """
-    names = [*disks, *named]
-    again = named.get(names[0]) if names else None
-    twice = isinstance(again, Table) and any(key in again for key in (*only, "like"))
-    if len(disks) == 1 and not (only and twice):
-        disks[names[0]] = changed(likes, disks[names[0]], only, drives)
+    names = [*disks, *tables]
+    again = tables.get(names[0]) if names else None
+    twice = isinstance(again, Table) and any(key in again for key in (*changes, "like"))
+    if len(disks) == 1 and not (changes and twice):
+        disks[names[0]] = changed(likes, disks[names[0]], changes, drives)
         return
-    for key in only:
-        what = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"
-        likes.problems.wrong(only, key, what)
+    for key in changes:
+        message = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"
+        likes.problems.wrong(changes, key, message)
 
 
-def _follow_memory(machine: Table, base: MachineSpec, given: Table) -> None:
-    """Let ``kernel_reserve`` be the same share of the memory as in *base*, unless *given* sets it.
+def _follow_memory(machine: Table, base: MachineSpec, table: Table) -> None:
+    """Let ``kernel_reserve`` be the same share of the memory as in *base*, unless *table* sets it.
 
     Most of the reserve are page structs, of which each page of memory has one.
     """
-    changes = given.get("memory")
+    changes = table.get("memory")
     if not isinstance(changes, Table) or "memory" not in changes or "kernel_reserve" in changes:
         return
     memory = machine["memory"]
@@ -146,50 +148,50 @@ def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host
     """Return all mounts by name."""
     problems, disks = likes.problems, list(host.disks)
     if "mounts" not in scenario:
-        given = problems.table(scenario, "filesystem")
-        filesystem = filesystem_of(likes, given, disks[0] if disks else None, host)
+        table = problems.table(scenario, "filesystem")
+        filesystem = filesystem_of(likes, table, disks[0] if disks else None, host)
         if len(disks) > 1:
-            what = (
+            message = (
                 f"has no disk, and the machine has several; give mounts.NAME.disk, one of {', '.join(disks)}"
             )
-            problems.wrong(scenario, "filesystem", what)
-        mount = {"disk": disks[0] if disks else "", "at": "/", "filesystem": filesystem or given.like({})}
-        return Table({ONLY_MOUNT: given.like(mount)}).at(given.key, given.where, {})
+            problems.wrong(scenario, "filesystem", message)
+        mount = {"disk": disks[0] if disks else "", "at": "/", "filesystem": filesystem or table.like({})}
+        return Table({ONLY_MOUNT: table.like(mount)}).at(table.key, table.where, {})
     if "filesystem" in scenario:
-        what = "is the only mount, without a name, but the scenario has mounts; move it into one of them"
-        problems.wrong(scenario, "filesystem", what)
-    named = problems.table(scenario, "mounts")
+        message = "is the only mount, without a name, but the scenario has mounts; move it into one of them"
+        problems.wrong(scenario, "filesystem", message)
+    tables = problems.table(scenario, "mounts")
     mounts: dict[str, object] = {}
-    for name in named:
-        mounts |= _mounts_of(likes, name, problems.table(named, name), groups, host)
-    return named.like(mounts)
+    for name in tables:
+        mounts |= _mounts_of(likes, name, problems.table(tables, name), groups, host)
+    return tables.like(mounts)
 
 
 def _mounts_of(
-    likes: Likes, name: str, given: Table, groups: Mapping[str, list[str]], host: Host
+    likes: Likes, name: str, table: Table, groups: Mapping[str, list[str]], host: Host
 ) -> dict[str, Table]:
-    """Return the *given* mount under its *name*; with ``each``, return a mount for each disk of the group."""
+    """Return the mount of *table* under its *name*; with ``each``, return one for each disk of the group."""
     disks = list(host.disks)
-    where = {key: plain(given[key]) for key in MOUNT_KEYS if key in given}
-    each = where.pop("each", None)
-    if each is not None and not (isinstance(each, str) and each in groups):
+    where = {key: plain(table[key]) for key in MOUNT_KEYS if key in table}
+    group = where.pop("each", None)
+    if group is not None and not (isinstance(group, str) and group in groups):
         remedy = f"use one of {', '.join(groups)}" if groups else "give a disk a count to make it a group"
-        what = f"is {each!r}, which is not a group of disks; {remedy}"
-        likes.problems.wrong(given, "each", what)
+        message = f"is {group!r}, which is not a group of disks; {remedy}"
+        likes.problems.wrong(table, "each", message)
         return {}
-    if each is None and "disk" not in where and len(disks) == 1:
+    if group is None and "disk" not in where and len(disks) == 1:
         where["disk"] = disks[0]
-    on = groups[each] if each is not None else [where.get("disk")]
-    filesystem = filesystem_of(likes, given.without(*MOUNT_KEYS), on[0], host)
+    mount_disks = groups[group] if group is not None else [where.get("disk")]
+    filesystem = filesystem_of(likes, table.without(*MOUNT_KEYS), mount_disks[0], host)
     mounts = {}
-    for n, disk in enumerate(on):
+    for n, disk in enumerate(mount_disks):
         if disk is None:
-            hint = instead("disk", given.without(*MOUNT_KEYS))
-            what = f"is missing; use one of {', '.join(disks)}{hint}"
-            likes.problems.wrong(given, "disk", what)
+            hint = instead("disk", table.without(*MOUNT_KEYS))
+            message = f"is missing; use one of {', '.join(disks)}{hint}"
+            likes.problems.wrong(table, "disk", message)
             continue
-        at = str(where.get("at", "/")).replace("{n}", str(n))
-        there: dict[str, object] = {key: where[key] for key in _ALREADY_THERE if key in where}
-        mount = {"disk": disk, "at": at, **there, "filesystem": filesystem or given.like({})}
-        mounts[name if each is None else f"{name}{n}"] = given.like(mount)
+        path = str(where.get("at", "/")).replace("{n}", str(n))  # noqa: RUF027  the user's text
+        contents: dict[str, object] = {key: where[key] for key in _ALREADY_THERE if key in where}
+        mount = {"disk": disk, "at": path, **contents, "filesystem": filesystem or table.like({})}
+        mounts[name if group is None else f"{name}{n}"] = table.like(mount)
     return mounts

@@ -37,9 +37,9 @@ def _close(schema: dict[str, Any]) -> None:
     """Let *schema* and the tables in it have no other keys than those that are described."""
     if "properties" in schema:
         schema["additionalProperties"] = False
-    for below in (*schema.get("properties", {}).values(), schema.get("additionalProperties")):
-        if isinstance(below, dict):
-            _close(below)
+    for inner in (*schema.get("properties", {}).values(), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            _close(inner)
 
 
 def _types() -> dict[str, Any]:
@@ -103,4 +103,4 @@ def _describe(schema: dict[str, Any], path: list[str], key: Key) -> None:
     schema["description"] = "\n".join(dict.fromkeys([*lines, line]))
     if path[0] == "scenario" and len(path) > 1 and key.accepts and key.accepts != {"type": "object"}:
         types = schema.setdefault("anyOf", [{"$ref": "#/$defs/stated"}])
-        types += [accepted for accepted in (dict(key.accepts),) if accepted not in types]
+        types += [entry for entry in (dict(key.accepts),) if entry not in types]

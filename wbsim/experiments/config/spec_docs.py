@@ -27,8 +27,8 @@ def sentences_of(spec: type[BaseModel]) -> dict[str, str]:
     """Return the sentences about each field of *spec*, as Markdown; a field without a bullet is missing."""
     bullets = [
         match.groups()
-        for one in reversed(spec.__mro__)
-        for match in map(_BULLET.fullmatch, _paragraphs(one))
+        for base in reversed(spec.__mro__)
+        for match in map(_BULLET.fullmatch, _paragraphs(base))
         if match is not None
     ]
     return {name: _as_sentence(text) for name, text in bullets if name in spec.model_fields}
@@ -39,7 +39,7 @@ def _as_sentence(text: str) -> str:
     return text[0].upper() + text[1:] if _WORD.match(text) else text
 
 
-def _paragraphs(of: type) -> Iterator[str]:
-    """Yield each paragraph and each bullet of the docstring of the class *of*, on one line."""
-    for text in _END.split(cleandoc(vars(of).get("__doc__") or "")):
+def _paragraphs(owner: type) -> Iterator[str]:
+    """Yield each paragraph and each bullet of the docstring of the class *owner*, on one line."""
+    for text in _END.split(cleandoc(vars(owner).get("__doc__") or "")):
         yield " ".join(text.replace("``", "`").split())

@@ -82,8 +82,8 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
     if many > MOST_POINTS:
         raise bad("sweep", f"has {many} points; give fewer values, for at most {MOST_POINTS} points")
     for steps in product(*(axis.steps for axis in axes)):
-        shown = {name: value for step in steps for name, value in step.shown.items()}
-        yield Step(shown, tuple(setting for step in steps for setting in step.sets))
+        labels = {name: value for step in steps for name, value in step.shown.items()}
+        yield Step(labels, tuple(setting for step in steps for setting in step.sets))
 
 
 def by_hand(name: str, entries: Items) -> Axis:
@@ -126,12 +126,12 @@ def _places(values: Items) -> list[str]:
 
 
 def _refuse_twice(key: str, values: Sequence[object]) -> None:
-    seen: set[object] = set()
+    earlier_forms: set[object] = set()
     for value in values:
-        meant = {str(value), amount(value)}
-        if meant & seen:
+        forms = {str(value), amount(value)}
+        if forms & earlier_forms:
             raise ValueError(f"{key} has the value {value} twice; give each value once")
-        seen |= meant
+        earlier_forms |= forms
 
 
 def zipped(lists: Lists) -> Axis:
@@ -142,8 +142,8 @@ def zipped(lists: Lists) -> Axis:
     """
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        raise ValueError(f"zipped lists have different lengths: {found}; give equally many values")
+        counts = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        raise ValueError(f"zipped lists have different lengths: {counts}; give equally many values")
     rows = zip(*lists.values(), strict=True)
     places = zip(*map(_places, lists.values()), strict=True)
     steps = [
@@ -167,39 +167,39 @@ def latin_hypercube(samples: int, ends: Lists) -> Axis:
     if samples > MOST_POINTS:
         raise ValueError(f"{samples} samples are too many; give at most {MOST_POINTS}")
 
-    between = {key: _between(key, values) for key, values in ends.items()}
+    interpolations = {key: _interpolation(key, values) for key, values in ends.items()}
     cube = qmc.LatinHypercube(d=len(ends), rng=0).random(samples)
     rows = [
-        {key: value(float(share)) for (key, value), share in zip(between.items(), row, strict=True)}
+        {key: value(float(share)) for (key, value), share in zip(interpolations.items(), row, strict=True)}
         for row in cube
     ]
-    places = {key: of.where for key, of in ends.items()}
+    places = {key: values.where for key, values in ends.items()}
     return Axis(tuple(ends), [_step(row, places) for row in rows])
 
 
-def _between(key: str, ends: Sequence[object]) -> Callable[[float], object]:
+def _interpolation(key: str, ends: Sequence[object]) -> Callable[[float], object]:
     """Return a function from a share (0 to 1) to the value there between the two *ends* of *key*."""
     if len(ends) != 2:
         raise ValueError(f"{key} has {len(ends)} values; give two, the smallest and the largest")
-    (low, unit), (high, other) = map(split, ends)
-    if unit == other and not low < high:
+    (low, unit), (high, high_unit) = map(split, ends)
+    if unit == high_unit and not low < high:
         raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give the smaller end first")
-    if unit != other:
+    if unit != high_unit:
         raise ValueError(f"{key} goes from {ends[0]} to {ends[1]}; give both ends in the same unit")
     whole = all(isinstance(end, int) for end in (low, high))
 
-    def at(share: float) -> object:
+    def interpolate(share: float) -> object:
         if whole:
             return joined(min(int(low + share * (high + 1 - low)), int(high)), unit)
         return joined(float(f"{low + share * (high - low):.6g}"), unit)
 
-    return at
+    return interpolate
 
 
 def _step(values: Mapping[str, object], places: Mapping[str, str]) -> Step:
     """Return the step that sets *values*, which are written at *places*."""
     sets = (Setting((*key.split("."),), value, places[key]) for key, value in values.items())
-    return Step({key: _shown(value) for key, value in values.items()}, tuple(sets))
+    return Step({key: _label(value) for key, value in values.items()}, tuple(sets))
 
 
 def _is_label(value: object) -> bool:
@@ -209,7 +209,7 @@ def _is_label(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) <= _LARGEST
 
 
-def _shown(value: object) -> object:
+def _label(value: object) -> object:
     """Return *value* as a label."""
     return value if _is_label(value) else str(value)
 
@@ -235,15 +235,15 @@ def values_of(text: str) -> list[object]:
     return values
 
 
-def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
-    """Return the values after *begun*, the first values of a range, up to *last*."""
-    given, units = zip(*map(split, begun), strict=True)
-    last_given, unit = split(last)
-    numbers, end = [Fraction(str(number)) for number in given], Fraction(str(last_given))
+def _range(start: Sequence[object], last: object, text: str) -> list[object]:
+    """Return the values after *start*, the first values of a range, up to *last*."""
+    figures, units = zip(*map(split, start), strict=True)
+    last_figure, unit = split(last)
+    numbers, end = [Fraction(str(number)) for number in figures], Fraction(str(last_figure))
     if {*units} != {unit}:
         raise ValueError(f"{text} mixes units; give all values in the same unit")
     if len(numbers) < 2:
-        raise ValueError(f"{text} has no step; write {begun[0]},NEXT..{last}")
+        raise ValueError(f"{text} has no step; write {start[0]},NEXT..{last}")
     add, times = numbers[1] - numbers[0], numbers[1] / numbers[0] if numbers[0] else Fraction(0)
     if all(b - a == add for a, b in pairwise(numbers)):
         times = Fraction(1)
@@ -251,19 +251,19 @@ def _range(begun: Sequence[object], last: object, text: str) -> list[object]:
         add = Fraction(0)
     else:
         raise ValueError(f"{text} has no constant step before its ..; write the values one by one")
-    found: list[Fraction] = []
+    series: list[Fraction] = []
     value = numbers[-1] * times + add
-    while (value <= end if numbers[1] > numbers[0] else value >= end) and len(found) <= MOST_POINTS:
-        found.append(value)
+    while (value <= end if numbers[1] > numbers[0] else value >= end) and len(series) <= MOST_POINTS:
+        series.append(value)
         value = value * times + add
-    if len(found) > MOST_POINTS:
+    if len(series) > MOST_POINTS:
         raise ValueError(f"{text} has more than {MOST_POINTS} values; give at most {MOST_POINTS}")
-    if not found or found[-1] != end:
-        ends = float((found or numbers)[-1])
+    if not series or series[-1] != end:
+        ends = float((series or numbers)[-1])
         raise ValueError(f"{text} does not reach {last}: its last value is {ends:g}; end the range there")
-    whole = all(isinstance(number, int) for number in given)
+    whole = all(isinstance(number, int) for number in figures)
     return [
-        joined(int(number) if whole and number == int(number) else float(number), unit) for number in found
+        joined(int(number) if whole and number == int(number) else float(number), unit) for number in series
     ]
 
 
@@ -310,9 +310,9 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
         if isinstance(entries, Items) and entries and all(_has_value(entry) for entry in entries):
             yield from _axis(problems, sweep, "points", by_hand, name, entries)
         else:
-            what = "is missing" if entries is None else f"is {shown(entries)}"
+            fault = "is missing" if entries is None else f"is {shown(entries)}"
             remedy = "give a list of tables, each with a value and the keys that it sets"
-            problems.wrong(sweep, "points", f"{what}; {remedy}")
+            problems.wrong(sweep, "points", f"{fault}; {remedy}")
     table = problems.table(sweep, "grid")
     for key, values in _lists(problems, table).items():
         yield from _axis(problems, table, key, lambda lists: grid(lists)[0], {key: values})
@@ -321,8 +321,8 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
     if ends := problems.table(sweep, "lhs"):
         samples = ends.get("samples")
         if type(samples) is not int or samples < 1:
-            what = "is missing" if samples is None else f"is {shown(samples)}"
-            problems.wrong(ends, "samples", f"{what}; give the number of points, from 1 to {MOST_POINTS}")
+            fault = "is missing" if samples is None else f"is {shown(samples)}"
+            problems.wrong(ends, "samples", f"{fault}; give the number of points, from 1 to {MOST_POINTS}")
             return
         lists = _lists(problems, ends.without("samples"))
         yield from _axis(problems, sweep, "lhs", latin_hypercube, samples, lists)
@@ -333,11 +333,11 @@ def _has_value(entry: object) -> bool:
 
 
 def _axis(
-    problems: Problems, table: Table, entry: str, make: Callable[..., Axis], *given: object
+    problems: Problems, table: Table, entry: str, make: Callable[..., Axis], *inputs: object
 ) -> Iterator[Axis]:
-    """Yield the axis that *make* makes of *given*, or note the problem at *entry* of *table*."""
+    """Yield the axis that *make* makes of *inputs*, or note the problem at *entry* of *table*."""
     try:
-        yield make(*given)
+        yield make(*inputs)
     except ValueError as error:
         problems.wrong(table, entry, str(error))
 
@@ -352,12 +352,12 @@ def _lists(problems: Problems, table: Table) -> dict[str, Items]:
     return lists
 
 
-def axes_asked(problems: Problems, asked: Asked) -> list[Axis]:
+def axes_asked(problems: Problems, sweep: Asked) -> list[Axis]:
     """Return the axes that the command line asks for, and note its problems."""
     lists: dict[str, Items] = {}
     ends: dict[str, Items] = {}
-    for text in asked.lists:
-        key, equals, written = text.partition("=")
+    for text in sweep.lists:
+        key, equals, values_text = text.partition("=")
         key, place = key.strip().removeprefix("scenario."), f"{SET}{text}"
         try:
             if not equals or not key:
@@ -368,18 +368,18 @@ def axes_asked(problems: Problems, asked: Asked) -> list[Axis]:
                 )
             if key in lists or key in ends:
                 raise ValueError(f"{key} is swept twice; give one list for it")
-            is_range = asked.samples and ".." in written and "," not in written
-            values = map(value_of, written.split("..")) if is_range else values_of(written)
+            is_range = sweep.samples and ".." in values_text and "," not in values_text
+            values = map(value_of, values_text.split("..")) if is_range else values_of(values_text)
             (ends if is_range else lists)[key] = Items(values).at((), place, {})
         except ValueError as error:
             problems.asked(place, str(error))
     try:
-        axes = [zipped(lists)] if asked.together and lists else grid(lists)
-        if asked.samples is None:
+        axes = [zipped(lists)] if sweep.together and lists else grid(lists)
+        if sweep.samples is None:
             return axes
         if not ends:
-            raise ValueError(f"has {asked.samples} samples but no range; add --set KEY=LOW..HIGH")
-        return [*axes, latin_hypercube(asked.samples, ends)]
+            raise ValueError(f"has {sweep.samples} samples but no range; add --set KEY=LOW..HIGH")
+        return [*axes, latin_hypercube(sweep.samples, ends)]
     except ValueError as error:
-        problems.asked("--set" if asked.samples is None else "--lhs", str(error))
+        problems.asked("--set" if sweep.samples is None else "--lhs", str(error))
         return []

@@ -63,47 +63,47 @@ def document_of(text: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(str(error)) from None
     except ValueError:  # Python refuses whole numbers of more than 4300 digits
-        found = _DIGITS.search(text)
-        raise _beyond(text.count("\n", 0, found.start()) + 1 if found else None) from None
+        match = _DIGITS.search(text)
+        raise _too_large(text.count("\n", 0, match.start()) + 1 if match else None) from None
     if too_deep:
         raise ValueError(f"is nested deeper than {MOST_LEVELS} levels; use at most {MOST_LEVELS}")
     if (path := _beyond_64_bits(document, ())) is not None:
-        line = next((line for at, line in lines_of_keys(text) if at == path), None)
-        raise _beyond(line, ".".join(path).removeprefix("scenario."))
+        line = next((line for key, line in lines_of_keys(text) if key == path), None)
+        raise _too_large(line, ".".join(path).removeprefix("scenario."))
     return document
 
 
 def _not_toml(message: str) -> NotToml:
     """Return the error for a *message* of tomllib, with a remedy if `_HINTS` has one."""
-    at = _ERROR_AT.search(message)
-    what = message[: at.start()] if at else message
-    where = f" ({at[2]})" if at else ""
-    return NotToml(f"not TOML: {_HINTS.get(what, what)}{where}", int(at[1]) if at else None)
+    match = _ERROR_AT.search(message)
+    reason = message[: match.start()] if match else message
+    where = f" ({match[2]})" if match else ""
+    return NotToml(f"not TOML: {_HINTS.get(reason, reason)}{where}", int(match[1]) if match else None)
 
 
-def _beyond(line: int | None, key: str = "") -> NotToml:
-    of = f"{key}: " if key else ""
-    return NotToml(f"{of}not TOML: a whole number exceeds 64 bits; give a smaller one", line)
+def _too_large(line: int | None, key: str = "") -> NotToml:
+    prefix = f"{key}: " if key else ""
+    return NotToml(f"{prefix}not TOML: a whole number exceeds 64 bits; give a smaller one", line)
 
 
 def _beyond_64_bits(value: object, path: Path) -> Path | None:
     """Return the key of the first whole number that exceeds TOML's 64 bits; None without one."""
     if isinstance(value, Mapping | list):
-        below = value.items() if isinstance(value, Mapping) else enumerate(value)
-        found = (_beyond_64_bits(item, (*path, str(key))) for key, item in below)
-        return next((at for at in found if at is not None), None)
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        paths = (_beyond_64_bits(item, (*path, str(key))) for key, item in items)
+        return next((inner for inner in paths if inner is not None), None)
     return path if isinstance(value, int) and not -_MOST <= value < _MOST else None
 
 
 def levels_of(value: object) -> int:
     """Return the depth of the nested tables and lists in *value*, without recursion."""
     levels, layer = 0, [value]
-    while layer := [below for of in layer for below in _below(of)]:
+    while layer := [child for parent in layer for child in _children(parent)]:
         levels += 1
     return levels
 
 
-def _below(value: object) -> Iterator[object]:
+def _children(value: object) -> Iterator[object]:
     if isinstance(value, Mapping):
         yield from value.values()
     elif isinstance(value, list):
@@ -133,17 +133,17 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._at = 0
-        self._counted, self._line = 0, 1
+        self._position = 0
+        self._line_position, self._line = 0, 1
         self._entries: dict[Path, int] = {}  # the number of the last entry of each array of tables
 
     def keys(self) -> Iterator[tuple[Path, int]]:
         """See `lines_of_keys`."""
         table: Path = ()
-        before = -1
-        while before < self._skip(_BLANK) < len(self._text):
-            before = self._at
-            if self._text[self._at] == "[":
+        previous = -1
+        while previous < self._skip(_BLANK) < len(self._text):
+            previous = self._position
+            if self._text[self._position] == "[":
                 line = self._line_now()
                 for table in self._header():
                     yield table, line
@@ -152,8 +152,8 @@ class _Lines:
 
     def _header(self) -> Iterator[Path]:
         """Yield the paths of the tables that a header names; the last is the table that begins there."""
-        double = self._text.startswith("[[", self._at)
-        self._at += 1 + double
+        double = self._text.startswith("[[", self._position)
+        self._position += 1 + double
         path: Path = ()
         parts = self._dotted()
         for number, part in enumerate(parts, 1):
@@ -164,18 +164,18 @@ class _Lines:
             if path in self._entries:
                 path = (*path, str(self._entries[path]))
                 yield path
-        self._at += 1 + double
+        self._position += 1 + double
 
     def _pair(self, table: Path) -> Iterator[tuple[Path, int]]:
         line, parts = self._line_now(), self._dotted()
         for length in range(1, len(parts) + 1):
             yield table + parts[:length], line
-        self._at += 1  # the =
+        self._position += 1  # the =
         yield from self._value(table + parts)
 
     def _value(self, path: Path) -> Iterator[tuple[Path, int]]:
         self._skip(_BLANK)
-        match self._text[self._at : self._at + 1]:
+        match self._text[self._position : self._position + 1]:
             case "[":
                 yield from self._inside("]", path)
             case "{":
@@ -188,10 +188,10 @@ class _Lines:
     def _inside(self, end: str, path: Path) -> Iterator[tuple[Path, int]]:
         """Yield the keys between the brackets of a list or of a table."""
         number = 0
-        self._at += 1
-        while self._skip(_BLANK) < len(self._text) and self._text[self._at] != end:
-            if self._text[self._at] == ",":
-                self._at += 1
+        self._position += 1
+        while self._skip(_BLANK) < len(self._text) and self._text[self._position] != end:
+            if self._text[self._position] == ",":
+                self._position += 1
             elif end == "}":
                 yield from self._pair(path)
             else:
@@ -199,24 +199,24 @@ class _Lines:
                 yield entry, self._line_now()
                 yield from self._value(entry)
                 number += 1
-        self._at += 1
+        self._position += 1
 
     def _dotted(self) -> Path:
         parts = []
-        while match := _PART.match(self._text, self._at):
+        while match := _PART.match(self._text, self._position):
             parts.append(_unescaped(next(part for part in match.groups() if part is not None)))
-            self._at = match.end()
-            if self._text[self._at : self._at + 1] != ".":
+            self._position = match.end()
+            if self._text[self._position : self._position + 1] != ".":
                 break
-            self._at += 1
+            self._position += 1
         return tuple(parts)
 
-    def _skip(self, what: re.Pattern[str]) -> int:
-        if match := what.match(self._text, self._at):
-            self._at = match.end()
-        return self._at
+    def _skip(self, pattern: re.Pattern[str]) -> int:
+        if match := pattern.match(self._text, self._position):
+            self._position = match.end()
+        return self._position
 
     def _line_now(self) -> int:
-        self._line += self._text.count("\n", self._counted, self._at)
-        self._counted = self._at
+        self._line += self._text.count("\n", self._line_position, self._position)
+        self._line_position = self._position
         return self._line

@@ -80,10 +80,10 @@ def plain(value: object) -> Any:
 def moved(value: object, key: Path) -> Any:
     """Return *value* with *key* as its key; the keys of its entries begin with *key*."""
     if isinstance(value, Table):
-        entries = {name: moved(below, (*key, name)) for name, below in value.items()}
+        entries = {name: moved(entry, (*key, name)) for name, entry in value.items()}
         return Table(entries).at(key, value.where, value.places)
     if isinstance(value, Items):
-        items = (moved(below, (*key, str(number))) for number, below in enumerate(value))
+        items = (moved(entry, (*key, str(number))) for number, entry in enumerate(value))
         return Items(items).at(key, value.where, value.places)
     return value
 
@@ -98,9 +98,9 @@ def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | Non
         return value
     lines = lines or {}
     entries = value.items() if isinstance(value, Mapping) else enumerate(value)
-    below = {str(name): entry for name, entry in entries}
-    places = {name: lines.get((*key, name), where) for name in below}
-    inner = {name: placed(entry, (*key, name), places[name], lines) for name, entry in below.items()}
+    contents = {str(name): entry for name, entry in entries}
+    places = {name: lines.get((*key, name), where) for name in contents}
+    inner = {name: placed(entry, (*key, name), places[name], lines) for name, entry in contents.items()}
     if isinstance(value, Mapping):
         return Table(inner).at(key, where, places)
     return Items(inner.values()).at(key, where, places)
@@ -139,8 +139,8 @@ def _options(node: object) -> Iterator[str]:
     if isinstance(node, Placed):
         yield from (place for place in node.places.values() if place.startswith(SET))
     if isinstance(node, Table | Items):
-        for below in node.values() if isinstance(node, Table) else node:
-            yield from _options(below)
+        for entry in node.values() if isinstance(node, Table) else node:
+            yield from _options(entry)
 
 
 _FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
@@ -180,8 +180,8 @@ def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
     ``{ assumed = 5, low = 1, high = 9, why = "..." }``.  With *factors* a text such as ``x2`` is a factor.
     """
     if isinstance(value, Table):
-        stated = _stated(value, where)
-        return with_origins(value, factors=factors) if stated is None else stated
+        statement = _statement_in(value, where)
+        return with_origins(value, factors=factors) if statement is None else statement
     if isinstance(value, Items):
         items = (
             with_origins(entry, factors=factors) if isinstance(entry, Table) else by_hand(entry)
@@ -191,18 +191,18 @@ def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
     return Given(factor_in(value) if factors else by_hand(value), Origin.SPECIFIED, where)
 
 
-def _stated(table: Table, where: str) -> Given | None:
+def _statement_in(table: Table, where: str) -> Given | None:
     """Return the value of a *table* that names an origin; None for any other table."""
     if "value" in table:
         value = table["value"]
-        named = table.get("origin", Origin.SPECIFIED.value)
+        origin_name = table.get("origin", Origin.SPECIFIED.value)
         origin: Any = (
-            Origin(named) if named in list(Origin) else named
+            Origin(origin_name) if origin_name in list(Origin) else origin_name
         )  # the check of the spec refuses others
         low, high = (by_hand(table.get(end, value)) for end in ("low", "high"))
         source = f"{where}: {table.get('source', 'given')}"
-        unknown = tuple(key for key in table if key not in _STATEMENT)
-        return Stated(by_hand(value), origin, source, low, high, tuple(table.get("targets", ())), unknown)
+        extra_keys = tuple(key for key in table if key not in _STATEMENT)
+        return Stated(by_hand(value), origin, source, low, high, tuple(table.get("targets", ())), extra_keys)
     name = next((key for key in table if key in _ORIGINS), None)
     if name is None or not set(table) <= {name, *_WITH_ORIGIN}:
         return None
@@ -232,11 +232,11 @@ def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
         if key in changes and key in result and plain(changes[key]) != plain(result[key]):
             return changes
     for key, value in changes.items():
-        below = result.get(key)
-        if isinstance(value, Table) and isinstance(below, Mapping | Spec):
-            result[key] = merged(below, value)
+        base_value = result.get(key)
+        if isinstance(value, Table) and isinstance(base_value, Mapping | Spec):
+            result[key] = merged(base_value, value)
         else:
-            result[key] = _over(below, value)
+            result[key] = _apply_factor(base_value, value)
     table = changes.like(result)
     if isinstance(base, Table):
         table.at(changes.key, changes.where or base.where, {**base.places, **changes.places})
@@ -255,19 +255,19 @@ def put(table: Table, path: Path, value: object, place: str) -> Table:
     if not rest:
         change = Table({first: value}).at(table.key, "", {first: place})
         return merged(table, change)
-    below = table.get(first)
-    if isinstance(below, Items):
-        if rest[0] not in map(str, range(len(below))):
-            raise ValueError(f"has {len(below)} entries, numbered from 0; entry {rest[0]} does not exist")
-        by_number = Table({str(number): item for number, item in enumerate(below)})
-        inner = put(by_number.at(below.key, below.where, below.places), tuple(rest), value, place)
-        changed: Any = Items(inner.values()).at(inner.key, inner.where, inner.places)
+    entry = table.get(first)
+    if isinstance(entry, Items):
+        if rest[0] not in map(str, range(len(entry))):
+            raise ValueError(f"has {len(entry)} entries, numbered from 0; entry {rest[0]} does not exist")
+        by_number = Table({str(number): item for number, item in enumerate(entry)})
+        inner = put(by_number.at(entry.key, entry.where, entry.places), tuple(rest), value, place)
+        new_entry: Any = Items(inner.values()).at(inner.key, inner.where, inner.places)
     else:
-        if isinstance(plain(below), str):  # a program may be a text, which is its command
-            below = Table({"command": below}).at(table.key_of(first), table.place_of(first), {})
-        within = below if isinstance(below, Table) else Table().at(table.key_of(first), "", {})
-        changed = put(within, tuple(rest), value, place)
-    return table.like({**table, first: changed})
+        if isinstance(plain(entry), str):  # a program may be a text, which is its command
+            entry = Table({"command": entry}).at(table.key_of(first), table.place_of(first), {})
+        subtable = entry if isinstance(entry, Table) else Table().at(table.key_of(first), "", {})
+        new_entry = put(subtable, tuple(rest), value, place)
+    return table.like({**table, first: new_entry})
 
 
 _SHORT: Final = {"workload": "programs", "filesystem": "mounts"}
@@ -282,9 +282,9 @@ def written_as(table: Mapping[str, object], path: Path) -> Path:
     same rules.
     """
     first, *rest = path
-    named = table.get(_SHORT.get(first, ""))
-    if first not in table and isinstance(named, Mapping) and len(named) == 1:
-        return (_SHORT[first], *named, *rest)
+    members = table.get(_SHORT.get(first, ""))
+    if first not in table and isinstance(members, Mapping) and len(members) == 1:
+        return (_SHORT[first], *members, *rest)
     short = _INNER.get(first, "")
     if first not in table and short in table and len(path) > 2:  # the key that `wbsim show` prints
         return (short, *rest[2 if rest[1] == short else 1 :])
@@ -293,12 +293,12 @@ def written_as(table: Mapping[str, object], path: Path) -> Path:
     return path
 
 
-def _over(below: object, value: Any) -> object:
-    """Return *value*, or *below* multiplied by it if it is a factor."""
+def _apply_factor(base_value: object, value: Any) -> object:
+    """Return *value*, or *base_value* multiplied by it if it is a factor."""
     factor = plain(value)
-    if not isinstance(factor, Factor) or below is None:
+    if not isinstance(factor, Factor) or base_value is None:
         return value
-    number = plain(below)
+    number = plain(base_value)
     if isinstance(number, Factor):
         return replace(value, value=Factor(number.by * factor.by))
     try:
@@ -312,9 +312,9 @@ def has_name(value: object, name: str) -> bool:
     """Return whether any text in *value* contains ``{name}``."""
     value = plain(value)
     if isinstance(value, Mapping):
-        return any(has_name(below, name) for below in value.values())
+        return any(has_name(entry, name) for entry in value.values())
     if isinstance(value, list):
-        return any(has_name(below, name) for below in value)
+        return any(has_name(entry, name) for entry in value)
     return isinstance(value, str) and f"{{{name}}}" in value
 
 
@@ -323,9 +323,9 @@ def with_name(value: object, name: str, text: str) -> Any:
     if isinstance(value, Given):
         return replace(value, value=with_name(value.value, name, text))
     if isinstance(value, Table):
-        return value.like({key: with_name(below, name, text) for key, below in value.items()})
+        return value.like({key: with_name(entry, name, text) for key, entry in value.items()})
     if isinstance(value, Items):
-        items = Items(with_name(below, name, text) for below in value)
+        items = Items(with_name(entry, name, text) for entry in value)
         return items.at(value.key, value.where, value.places)
     return value.replace(f"{{{name}}}", text) if isinstance(value, str) else value
 
@@ -333,7 +333,7 @@ def with_name(value: object, name: str, text: str) -> Any:
 def factors_in(value: object, path: Path = ()) -> Iterator[Path]:
     """Yield the path of each factor that is left in *value*, because the key had no number to multiply."""
     if isinstance(value, Mapping | Items):
-        for key, below in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from factors_in(below, (*path, str(key)))
+        for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from factors_in(entry, (*path, str(key)))
     elif isinstance(plain(value), Factor):
         yield path

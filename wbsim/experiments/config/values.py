@@ -22,8 +22,8 @@ _WORDS: Final[dict[object, str]] = {int: "whole number", float: "number", bool: 
 
 def takes(field: FieldInfo) -> str:
     """Return, in words, the values of *field*: its type with its range, its choices, or what `Takes` says."""
-    said = next((mark.words for mark in field.metadata if isinstance(mark, Takes)), None)
-    return said or _takes(field.annotation, field.metadata, unit_of(field))
+    words = next((mark.words for mark in field.metadata if isinstance(mark, Takes)), None)
+    return words or _takes(field.annotation, field.metadata, unit_of(field))
 
 
 def _takes(annotation: Any, marks: Sequence[object], unit: str) -> str:
@@ -45,10 +45,10 @@ def _takes(annotation: Any, marks: Sequence[object], unit: str) -> str:
 
 def _number(annotation: object, marks: Sequence[object], unit: str) -> str:
     """Return the kind of the number, and the range that *marks* allow."""
-    least, above, most = bounds(marks, "ge"), bounds(marks, "gt"), bounds(marks, "le")
+    least, floor, most = bounds(marks, "ge"), bounds(marks, "gt"), bounds(marks, "le")
     words = [KINDS.get(unit, _WORDS[annotation])]
-    if above and max(above) >= max(least, default=0):
-        words.append(f"more than {amount(max(above), unit)}")
+    if floor and max(floor) >= max(least, default=0):
+        words.append(f"more than {amount(max(floor), unit)}")
     elif least:
         low, high = amount(max(least), unit), min(most, default=MOST_OF[unit])
         words.append(f"{low} or more" if high == MOST_OF[unit] else f"{low} to {amount(high, unit)}")
@@ -91,8 +91,8 @@ def _json_list(items: dict[str, object]) -> dict[str, object]:
     A number may stand for as many directories, a single text for a list, and a table with a ``count`` for
     equal members.
     """
-    other: object = {"type": ["string", "integer"]} if items == {"type": "string"} else {"type": "object"}
-    return {"anyOf": [{"type": "array", "items": items}, other]}
+    shorthand: object = {"type": ["string", "integer"]} if items == {"type": "string"} else {"type": "object"}
+    return {"anyOf": [{"type": "array", "items": items}, shorthand]}
 
 
 def _json_number(annotation: object, marks: Sequence[object], unit: str) -> dict[str, object]:
@@ -105,8 +105,8 @@ def _json_number(annotation: object, marks: Sequence[object], unit: str) -> dict
         return {"anyOf": [quantity, _FACTOR, *bare]}
     number: dict[str, object] = {"type": "integer" if annotation is int else "number"}
     for name, keyword, choose in _BOUNDS:
-        if found := bounds(marks, name):
-            number[keyword] = choose(found)
+        if limits := bounds(marks, name):
+            number[keyword] = choose(limits)
     return {"anyOf": [number, _FACTOR]}
 
 

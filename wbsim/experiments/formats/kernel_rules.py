@@ -50,43 +50,43 @@ def history_text(rules: Iterable[Rule]) -> str:
     return "\n\n".join(paragraphs)
 
 
-def difference_text(before: str, after: str, path: str = "") -> str:
+def difference_text(earlier: str, later: str, path: str = "") -> str:
     """Return what changed between two kernels, in all rules or in those below *path*."""
-    found = _changes(before, after, path)
+    differences = _changes(earlier, later, path)
     area = f" in {path}" if path else ""
-    if not found:
+    if not differences:
         alike = ": runs under both are equal" if not path else ""
-        return f"{before} and {after} have equal rules{area}{alike}"
-    count = "1 rule differs" if len(found) == 1 else f"{len(found)} rules differ"
-    paragraphs = [f"{count}{area} between {before} and {after}, in the order of a page's way:"]
-    paragraphs += [_change_text(change, before, after) for change in found]
+        return f"{earlier} and {later} have equal rules{area}{alike}"
+    count = "1 rule differs" if len(differences) == 1 else f"{len(differences)} rules differ"
+    paragraphs = [f"{count}{area} between {earlier} and {later}, in the order of a page's way:"]
+    paragraphs += [_change_text(change, earlier, later) for change in differences]
     paragraphs.append("wbsim list rules RULE prints the evidence.")
     return "\n\n".join(paragraphs)
 
 
-def _changes(before: str, after: str, path: str) -> list[Change]:
-    wanted = {row.key for row in rules_below(RULES, path)}
-    return [change for change in changes(before, after) if change.after.key in wanted]
+def _changes(earlier: str, later: str, path: str) -> list[Change]:
+    keys = {row.key for row in rules_below(RULES, path)}
+    return [change for change in changes(earlier, later) if change.after.key in keys]
 
 
-def _change_text(change: Change, before: str, after: str) -> str:
-    """Return the values of a change, and the effect of each step; or that *after* lacks the change."""
+def _change_text(change: Change, earlier: str, later: str) -> str:
+    """Return the values of a change, and the effect of each step; or that *later* lacks the change."""
     old, new, steps = change
     values = f"{_place(new)}: {value_text(old)} -> {value_text(new)}"
     if not steps:
-        return f"{values}\n  {before} has the change of {_name(*old.since[0])}, and {after} does not."
+        return f"{values}\n  {earlier} has the change of {_name(*old.since[0])}, and {later} does not."
     lines = [values]
     for step in steps:
-        since = "" if step.condition in NAMED else f"{_releases(step.since)}: "
-        lines.append(f"{since}{step.effect}")
+        releases = "" if step.condition in NAMED else f"{_releases(step.since)}: "
+        lines.append(f"{releases}{step.effect}")
     return "\n  ".join(lines)
 
 
-def difference_document(before: str, after: str, path: str = "") -> dict[str, Any]:
+def difference_document(earlier: str, later: str, path: str = "") -> dict[str, Any]:
     """Return what changed between two kernels as a JSON document."""
     return {
-        "before": before,
-        "after": after,
+        "before": earlier,
+        "after": later,
         "rules": [
             {
                 "rule": _place(new), "before": _plain(old), "after": _plain(new),
@@ -96,7 +96,7 @@ def difference_document(before: str, after: str, path: str = "") -> dict[str, An
                     for step in steps
                 ],
             }
-            for old, new, steps in _changes(before, after, path)
+            for old, new, steps in _changes(earlier, later, path)
         ],
     }  # fmt: skip
 
@@ -143,8 +143,8 @@ def _bytes_text(size: int) -> str:
     return f"{size} B"
 
 
-def _names(since: Sequence[Release]) -> list[str]:
-    return [_name(*release) for release in since]
+def _names(releases: Sequence[Release]) -> list[str]:
+    return [_name(*release) for release in releases]
 
 
 def _name(major: int, minor: int, patch: int) -> str:
@@ -158,13 +158,13 @@ def _name(major: int, minor: int, patch: int) -> str:
     return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
 
 
-def _releases(since: Sequence[Release]) -> str:
+def _releases(releases: Sequence[Release]) -> str:
     """Return the first releases of a row; stable ones were read with the rule, and may have had it earlier.
 
     >>> _releases([(5, 18, 0), (5, 15, 55)]), _releases([(5, 18, 0)])
     ('5.18, and 5.15.55 or earlier', '5.18')
     """
-    mainline, *stable = _names(since)
+    mainline, *stable = _names(releases)
     return f"{mainline}, and {', '.join(stable)} or earlier" if stable else mainline
 
 
@@ -174,11 +174,13 @@ def rules_below(rules: Iterable[Rule], path: str) -> list[Rule]:
     If there are none, return the rules whose name ends with *path*.  All rules are below an empty path.
     """
     rules = list(rules)
-    found = [row for row in rules if _is_below(row, path)]
-    return found or [row for row in rules if row.key.endswith(f".{path}")]
+    matches = [row for row in rules if _is_below(row, path)]
+    return matches or [row for row in rules if row.key.endswith(f".{path}")]
 
 
 def _is_below(rule: Rule, path: str) -> bool:
     name = rule_name(rule._replace(condition=""))
     short = name.removeprefix("kernel.")
-    return not path or any(each == path or each.startswith(f"{path}.") for each in (name, short))
+    return not path or any(
+        candidate == path or candidate.startswith(f"{path}.") for candidate in (name, short)
+    )

@@ -31,11 +31,19 @@ def latency_table(outcomes: Sequence[Outcome]) -> str | None:
             duration_text(calls.max_ns),
         )
         for outcome in outcomes
-        for program, of in calls_of(outcome).items()
-        for name, calls in of.items()
+        for program, kinds in calls_of(outcome).items()
+        for name, calls in kinds.items()
     ]  # fmt: skip
-    header = ["variant", "program", "call", "calls", "mean", *(f"p{of}" for of in PERCENTILES), "max"]
-    return _narrowed(header, rows, left=3) if rows else None
+    header = [
+        "variant",
+        "program",
+        "call",
+        "calls",
+        "mean",
+        *(f"p{percent}" for percent in PERCENTILES),
+        "max",
+    ]
+    return _narrowed(header, rows, left_columns=3) if rows else None
 
 
 def slowest_table(programs: CallsOf) -> str | None:
@@ -45,35 +53,37 @@ def slowest_table(programs: CallsOf) -> str | None:
     """
     rows = [
         (
-            program, name, f"{_count(of.calls)} of {_count(calls.count)}",
-            duration_text(of.from_ns), _causes(of),
+            program, name, f"{_count(slowest.calls)} of {_count(calls.count)}",
+            duration_text(slowest.from_ns), _causes(slowest),
         )
         for program, kinds in programs.items()
         for name, calls in kinds.items()
-        for of in (calls.slowest,)
-        if sum(of.waits_ns.values()) >= _LEAST_SHARE * of.total_ns
+        for slowest in (calls.slowest,)
+        if sum(slowest.waits_ns.values()) >= _LEAST_SHARE * slowest.total_ns
     ]  # fmt: skip
     header = ["program", "call", "the slowest calls", "from", "their time"]
-    return _narrowed(header, rows, left=5) if rows else None
+    return _narrowed(header, rows, left_columns=5) if rows else None
 
 
 def _count(calls: int) -> str:
     return f"{calls:,}".replace(",", " ")
 
 
-def _causes(of: SlowestCalls) -> str:
+def _causes(slowest: SlowestCalls) -> str:
     """Return the parts of the time of the slowest calls, with their shares."""
-    parts = dict(of.waits_ns)
-    parts["work"] = of.total_ns - sum(parts.values())
-    shares = {cause: ns / max(of.total_ns, 1) for cause, ns in parts.items()}
+    parts = dict(slowest.waits_ns)
+    parts["work"] = slowest.total_ns - sum(parts.values())
+    shares = {cause: ns / max(slowest.total_ns, 1) for cause, ns in parts.items()}
     return ", ".join(f"{cause} {100 * part:.0f} %" for cause, part in shares.items() if part >= _LEAST_SHARE)
 
 
-def _narrowed(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
+def _narrowed(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int) -> str:
     """Return the table without the columns ``variant`` and ``program`` that have one value."""
-    kept = [
+    columns = [
         number for number, name in enumerate(header)
         if name not in ("variant", "program") or len({row[number] for row in rows}) > 1
     ]  # fmt: skip
-    narrow = [[row[number] for number in kept] for row in rows]
-    return table([header[number] for number in kept], narrow, left=left - len(header) + len(kept))
+    narrow = [[row[number] for number in columns] for row in rows]
+    return table(
+        [header[number] for number in columns], narrow, left=left_columns - len(header) + len(columns)
+    )

@@ -49,14 +49,14 @@ def filefrag(name: str, extents: Sequence[FileExtent], size: int) -> str:
         f"File size of {name} is {size} ({pages} blocks of 4096 bytes)",
         " ext:     logical_offset:        physical_offset: length:   expected: flags:",
     ]
-    expected = [None, *(before.block + before.pages for before in extents)]
-    for number, (extent, wanted) in enumerate(zip(extents, expected, strict=False)):
+    expected = [None, *(earlier.block + earlier.pages for earlier in extents)]
+    for number, (extent, start) in enumerate(zip(extents, expected, strict=False)):
         logical = f"{extent.page:8d}..{extent.page + extent.pages - 1:8d}"
         physical = f"{extent.block:10d}..{extent.block + extent.pages - 1:10d}"
-        jump = f"{wanted:10d}:" if wanted is not None and wanted != extent.block else " " * 11
+        jump = f"{start:10d}:" if start is not None and start != extent.block else " " * 11
         flags = " last,eof" if number == len(extents) - 1 else ""
         lines.append(f"{number:4d}: {logical}: {physical}: {extent.pages:6d}: {jump}{flags}")
-    broken = sum(before.block + before.pages != after.block for before, after in pairwise(extents))
+    broken = sum(earlier.block + earlier.pages != later.block for earlier, later in pairwise(extents))
     count = broken + bool(extents)
     return "\n".join([*lines, f"{name}: {count} extent{'s' * (count != 1)} found"])
 

@@ -22,39 +22,50 @@ _HEAD: Final = (
 
 def lock_stat(locks: Mapping[str, Counters]) -> str:
     """Return the table of /proc/lock_stat, version 0.4, most contended first, without contention points."""
-    taken = {name: of for name, of in locks.items() if of["acquisitions"]}
-    names = sorted(taken, key=lambda name: (-taken[name]["contentions"], name))
+    stats = {name: counters for name, counters in locks.items() if counters["acquisitions"]}
+    names = sorted(stats, key=lambda name: (-stats[name]["contentions"], name))
     wide = max((len(name) for name in names), default=0) + 1
     rule = "-" * (wide + 2 + len(_HEAD) * (_WIDTH + 1))
     lines = ["lock_stat version 0.4", rule]
     lines.append(" " * (wide + 2) + " ".join(f"{head:>{_WIDTH}}" for head in _HEAD))
     lines += [rule, ""]
     for name in names:
-        of = taken[name]
+        counters = stats[name]
         fields = [
-            str(of["con_bounces"]), str(of["contentions"]), *_times(of, "wait", "contentions"),
-            str(of["bounces"]), str(of["acquisitions"]), *_times(of, "hold", "acquisitions"),
+            str(counters["con_bounces"]), str(counters["contentions"]),
+            *_times(counters, "wait", "contentions"),
+            str(counters["bounces"]), str(counters["acquisitions"]),
+            *_times(counters, "hold", "acquisitions"),
         ]  # fmt: skip
         lines.append(f"{name:>{wide}}: " + " ".join(f"{field:>{_WIDTH}}" for field in fields))
     return "\n".join(lines)
 
 
-def _times(of: Counters, what: str, count: str) -> list[str]:
-    """Return the smallest, the largest, the sum and the mean of the times *what* (us)."""
-    total = of[f"{what}_ns"]
-    each = (of[f"{what}_min_ns"], of[f"{what}_max_ns"], total, total / max(of[count], 1))
-    return [f"{ns / US:.2f}" for ns in each]
+def _times(counters: Counters, kind: str, count: str) -> list[str]:
+    """Return the smallest, the largest, the sum and the mean of the times *kind* (us)."""
+    total = counters[f"{kind}_ns"]
+    times_ns = (
+        counters[f"{kind}_min_ns"],
+        counters[f"{kind}_max_ns"],
+        total,
+        total / max(counters[count], 1),
+    )
+    return [f"{ns / US:.2f}" for ns in times_ns]
 
 
 def perf_lock_contention(locks: Mapping[str, Counters]) -> str:
     """Return the table of ``perf lock contention -l``, longest wait first."""
     lines = [" contended   total wait     max wait     avg wait   lock", ""]
     for name in sorted(locks, key=lambda name: (-locks[name]["wait_ns"], name)):
-        of = locks[name]
-        if of["contentions"]:
-            each = of["wait_ns"], of["wait_max_ns"], of["wait_ns"] / of["contentions"]
-            times = " ".join(f"{_with_unit(ns):>12}" for ns in each)
-            lines.append(f"{of['contentions']:>10} {times}   {name}")
+        counters = locks[name]
+        if counters["contentions"]:
+            waits_ns = (
+                counters["wait_ns"],
+                counters["wait_max_ns"],
+                counters["wait_ns"] / counters["contentions"],
+            )
+            times = " ".join(f"{_with_unit(ns):>12}" for ns in waits_ns)
+            lines.append(f"{counters['contentions']:>10} {times}   {name}")
     return "\n".join(lines)
 
 

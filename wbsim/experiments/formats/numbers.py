@@ -32,14 +32,14 @@ def numbers_table(spec: Spec) -> str:
 
 
 def _number_fields(number: Number) -> dict[str, Any]:
-    given = number.given
+    provenance = number.given
     return {
         "path": number.path,
         "value": number.value,
         "unit": number.unit,
-        "origin": given.origin.value if given else "specified",
-        "source": given.source if given else "the workload's command or the configuration",
-        "low": given.low if given else None,
-        "high": given.high if given else None,
-        "targets": list(given.targets) if given else [],
+        "origin": provenance.origin.value if provenance else "specified",
+        "source": provenance.source if provenance else "the workload's command or the configuration",
+        "low": provenance.low if provenance else None,
+        "high": provenance.high if provenance else None,
+        "targets": list(provenance.targets) if provenance else [],
     }

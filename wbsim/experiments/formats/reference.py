@@ -59,7 +59,9 @@ def reference() -> str:
     for section in sections():
         lines += _section(section)
     lines += [FIGURES_TITLE, "", "A run has these figures, for tables, pictures and datasets.", ""]
-    figures = [(f"`{name}`", of.meaning, of.unit, f"`{COLUMNS[name]}`") for name, of in FIGURES.items()]
+    figures = [
+        (f"`{name}`", figure.meaning, figure.unit, f"`{COLUMNS[name]}`") for name, figure in FIGURES.items()
+    ]
     return "\n".join([*lines, *_table(("figure", "meaning", "unit", "column of the dataset"), figures)])
 
 

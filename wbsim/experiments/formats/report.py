@@ -99,7 +99,7 @@ def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequen
 
 def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """Return a table of the write requests until all data is on disk; None if no run ended with sync(2)."""
-    cases = [of for of in by_case(outcomes) if any(outcome.on_disk_time is not None for outcome in of)]
+    cases = [runs for runs in by_case(outcomes) if any(outcome.on_disk_time is not None for outcome in runs)]
     return _table("until on disk", _ON_DISK, cases, axes) if cases else None
 
 
@@ -107,9 +107,9 @@ def _table(
     title: str, columns: Sequence[Column], cases: Sequence[Sequence[Outcome]], axes: Sequence[str]
 ) -> str:
     rows = []
-    for of in cases:
-        points = (str(of[0].point[axis]) for axis in axes)
-        rows.append((of[0].variant, *points, *cells_of(columns, of)))
+    for runs in cases:
+        points = (str(runs[0].point[axis]) for axis in axes)
+        rows.append((runs[0].variant, *points, *cells_of(columns, runs)))
     return table((title, *axes, *(column.heading for column in columns)), rows)
 
 
@@ -119,15 +119,15 @@ def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     The notes are about the first replication of each case.  A run that ended with sync(2) gets no note,
     because a file without a block is empty there.
     """
-    cases = [of[0] for of in by_case(outcomes)]
+    cases = [runs[0] for runs in by_case(outcomes)]
     without_sync = [outcome for outcome in cases if outcome.on_disk_time is None]
     lines = []
     for outcome in without_sync:
         files, allocated = len(outcome.extents), allocated_files(outcome)
         if allocated < files:
             label = " ".join([outcome.variant, *(str(outcome.point[axis]) for axis in axes)])
-            of = f"{label}: " if len(cases) > 1 else ""
-            lines.append(f"{of}{files - allocated} of {files} files are not on disk yet")
+            prefix = f"{label}: " if len(cases) > 1 else ""
+            lines.append(f"{prefix}{files - allocated} of {files} files are not on disk yet")
     dirty = [outcome.readings["dirty_at_end"] for outcome in without_sync]
     if any(dirty):
         least, most = figure_text(min(dirty)), figure_text(max(dirty))
@@ -155,14 +155,14 @@ def difference_table(
     None if no variant has two replications in common with the first variant.
     """
     cases = by_case(outcomes)
-    first = {str(of[0].point): of for of in cases if of[0].variant == outcomes[0].variant}
+    first = {str(runs[0].point): runs for runs in cases if runs[0].variant == outcomes[0].variant}
     columns, rows = columns_for(outcomes, more), []
-    for of in cases:
-        base = first.get(str(of[0].point))
-        if base is None or of is base or len(_seeds(base) & _seeds(of)) < 2:
+    for runs in cases:
+        base = first.get(str(runs[0].point))
+        if base is None or runs is base or len(_seeds(base) & _seeds(runs)) < 2:
             continue
-        points = (str(of[0].point[axis]) for axis in axes)
-        rows.append((of[0].variant, *points, *(_difference(column, base, of) for column in columns)))
+        points = (str(runs[0].point[axis]) for axis in axes)
+        rows.append((runs[0].variant, *points, *(_difference(column, base, runs) for column in columns)))
     if not rows:
         return None
     header = (f"against {outcomes[0].variant}, %", *axes, *(column.heading for column in columns))
@@ -173,10 +173,10 @@ def _seeds(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
     return {(outcome.seed, outcome.replication) for outcome in outcomes}
 
 
-def _difference(column: Column, base: Sequence[Outcome], of: Sequence[Outcome]) -> str:
+def _difference(column: Column, base: Sequence[Outcome], runs: Sequence[Outcome]) -> str:
     figure = FIGURES[column.name]
     whole = interval_of(figure, base).mean / 100
-    mean, _, high = paired(figure, base, of)
+    mean, _, high = paired(figure, base, runs)
     if not whole or isnan(whole) or isnan(high):
         return "-"
     return f"{mean / whole:+.1f} ±{(high - mean) / abs(whole):.1f}"
@@ -187,7 +187,7 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
     columns = [column for column in columns_for(outcomes) if FIGURES[column.name].iteration is not None]
     columns = [column for column in columns if not FIGURES[column.name].grows]
     rows = []
-    for outcome in (of[0] for of in by_case(outcomes)):
+    for outcome in (runs[0] for runs in by_case(outcomes)):
         parts = [steady_of(FIGURES[column.name], outcome) for column in columns]
         points = (str(outcome.point[axis]) for axis in axes)
         if any(part is not None and part.since > 0 for part in parts):
@@ -221,7 +221,7 @@ def parts_tables(outcome: Outcome) -> list[str]:
         if _any_used(disks):
             tables.append(_disk_table("disk", disks, outcome.wall_time))
         if on_disk_s is not None and _any_used(at_end):
-            tables.append(_disk_table("disk until on disk", at_end, on_disk_s, counted=True))
+            tables.append(_disk_table("disk until on disk", at_end, on_disk_s, with_counts=True))
     if len(outcome.mounts) > 1:
         rows = [
             (
@@ -240,10 +240,12 @@ def _any_used(disks: Mapping[str, DiskResult]) -> bool:
     return any(disk.ios or disk.reads for disk in disks.values())
 
 
-def _disk_table(title: str, disks: Mapping[str, DiskResult], seconds: float, counted: bool = False) -> str:
+def _disk_table(
+    title: str, disks: Mapping[str, DiskResult], seconds: float, with_counts: bool = False
+) -> str:
     """Return a table with a line for each disk that completed requests within *seconds*.
 
-    *counted*: the number of requests follows the name.  The last column is r_await if any disk has read.
+    *with_counts*: the number of requests follows the name.  The last column is r_await if any disk has read.
     """
     reads = any(disk.reads for disk in disks.values())
     header = ["w/s", "wMB/s", "wareq-sz KiB", "wrqm %", "w_await ms", *(["r_await ms"] if reads else [])]
@@ -258,8 +260,8 @@ def _disk_table(title: str, disks: Mapping[str, DiskResult], seconds: float, cou
                 figure_text(known(disk.w_await)),
                 *([figure_text(known(disk.r_await))] if reads else []),
             ]
-            rows.append([name, *([figure_text(disk.ios)] if counted else []), *cells])
-    return table([title, *(["requests"] if counted else []), *header], rows)
+            rows.append([name, *([figure_text(disk.ios)] if with_counts else []), *cells])
+    return table([title, *(["requests"] if with_counts else []), *header], rows)
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:
@@ -268,9 +270,9 @@ def print_fs_mark(case: Case, outcome: Outcome) -> None:
     size_each = program.workload.bytes_each
     print(f"{'FSUse%':>6} {'Count':>12} {'Size':>12} {'Files/sec':>12} {'App Overhead':>16}")
     for sample in outcome.samples:
-        used = 100 * sample.count * size_each // mount.filesystem.size
+        use_percent = 100 * sample.count * size_each // mount.filesystem.size
         print(
-            f"{used:6} {sample.count:12} {size_each:12} {sample.files_per_sec:12.1f}"
+            f"{use_percent:6} {sample.count:12} {size_each:12} {sample.files_per_sec:12.1f}"
             f" {sample.app_overhead_us:16}"
         )
     print()

@@ -49,7 +49,7 @@ def duration_text(ns: float) -> str:
     ('2.41 us', '306 ms', '1 ms', '0 ns')
     """
     rounded = float(f"{ns:.3g}")
-    size, unit = next((of for of in _UNITS if rounded >= of[0]), _UNITS[-1])
+    size, unit = next((entry for entry in _UNITS if rounded >= entry[0]), _UNITS[-1])
     value = rounded / size
     return f"{value:,.0f} {unit}".replace(",", " ") if value >= 1000 else f"{value:.3g} {unit}"
 

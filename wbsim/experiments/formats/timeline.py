@@ -99,10 +99,10 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
     header = ["s", *_OF_ALL.values(), *(_heading(FIGURES[name]) for name in more)]
     disks = disks_with_requests(outcome.levels, outcome.disks)
     for disk in disks:
-        written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
+        mb_per_s = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
         columns += [
             rates(outcome, f"{disk} ios", ends),
-            written,
+            mb_per_s,
             await_ms(outcome, f"{disk} write_wait_ns", f"{disk} ios", ends),
             at(outcome, f"{disk} queued", ends),
             rates(outcome, f"{disk} busy_ns", ends) / S * 100,
@@ -118,8 +118,8 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
 
 def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:
     for disk in disks_with_requests(outcome.levels, outcome.disks):
-        written = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
-        yield f"{disk}: {fmean(written):.1f} MB/s, coefficient of variation {variation(written):.2f}"
+        mb_per_s = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
+        yield f"{disk}: {fmean(mb_per_s):.1f} MB/s, coefficient of variation {variation(mb_per_s):.2f}"
 
 
 def variation(values: NDArray[np.float64]) -> float:

@@ -70,17 +70,17 @@ class Scales(NamedTuple):
 
     def table(self) -> list[str]:
         """Return the costs and those of the desk, as comment lines."""
-        found, of = self.found, self.found.recording
+        times, recording = self.found, self.found.recording
         rows = [
-            f"# Linux {of.kernel}, {of.filesystem} on {of.device}: {found.files} files of"
-            f" {found.pages / found.files:.1f} pages, {found.requests} requests;"
-            f" {of.event_ns} ns of tracing are subtracted for each event",
-            f"# the flusher: {found.file_ns / 1e3:.2f} us a file (desk {self.desk_file_ns / 1e3:.2f}),"
-            f" {found.request_ns / 1e3:.2f} us a request (desk {self.desk_request_ns / 1e3:.2f})",
+            f"# Linux {recording.kernel}, {recording.filesystem} on {recording.device}: {times.files} files"
+            f" of {times.pages / times.files:.1f} pages, {times.requests} requests;"
+            f" {recording.event_ns} ns of tracing are subtracted for each event",
+            f"# the flusher: {times.file_ns / 1e3:.2f} us a file (desk {self.desk_file_ns / 1e3:.2f}),"
+            f" {times.request_ns / 1e3:.2f} us a request (desk {self.desk_request_ns / 1e3:.2f})",
         ]
         if self.desk_program_ns:
             rows.append(
-                f"# the command: {of.program_ns / 1e9:.3f} s of processor time"
+                f"# the command: {recording.program_ns / 1e9:.3f} s of processor time"
                 f" (desk's model {self.desk_program_ns / 1e9:.3f} s)"
             )
         return rows
@@ -93,9 +93,9 @@ def scales_of(capture: Path) -> Scales:
         BadInput: the capture was not recorded with --cpu, has large files, or has a filesystem that the desk
             lacks.
     """
-    found = flusher_time(capture)
+    times = flusher_time(capture)
     paths: Any = MACHINES[DESK].processors.paths
-    kind, pages = found.recording.filesystem, found.pages / found.files
+    kind, pages = times.recording.filesystem, times.pages / times.files
     if kind not in paths.filesystems:
         raise bad(
             f"{capture}:1", f"was made on {kind}; capture on one of {', '.join(sorted(paths.filesystems))}"
@@ -110,19 +110,19 @@ def scales_of(capture: Path) -> Scales:
     pages_ns = flusher.page_ns * pages + (flusher.folio_ns or 0)  # one write(2) a file, so one folio
     file_ns = lists.take_ns + lists.inode_ns + lists.requeue_ns + flusher.map_ns + log_ns + pages_ns
     request_ns = sum(getattr(paths.block, name) for name in _BLOCK)
-    program_ns, why = _program_ns(found.recording)
-    return Scales(found, file_ns, request_ns, program_ns, why)
+    program_ns, why = _program_ns(times.recording)
+    return Scales(times, file_ns, request_ns, program_ns, why)
 
 
-def _program_ns(of: Recording) -> tuple[float | None, str]:
+def _program_ns(recording: Recording) -> tuple[float | None, str]:
     """Return the processor time of the command in the desk's model, or None and why it cannot be run."""
     text = f"""
 title = "the command of a capture"
 [scenario]
 machine.like = "{DESK}"
 kernel.like = "6.18"
-mounts.captured = {{ disk = "loop0", at = {json.dumps(of.at)}, like = "desk-{of.filesystem}" }}
-programs.captured = {json.dumps(of.command)}
+mounts.captured = {{ disk = "loop0", at = {json.dumps(recording.at)}, like = "desk-{recording.filesystem}" }}
+programs.captured = {json.dumps(recording.command)}
 """
     try:
         (case,) = parse(text, "the capture's command").cases

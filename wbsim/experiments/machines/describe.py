@@ -97,12 +97,12 @@ _RELEASE: Final = re.compile(r"2\.6\.[0-9]{1,3}|[0-9]{1,3}\.[0-9]{1,3}(\.[1-9][0
 def _kernel(dump: Dump) -> Iterator[str]:
     """Yield comments with the values for a configuration: the release, and the limits of dirty pages."""
     release, keys, notes = dump.release, [], []
-    if named := _RELEASE.match(release):
-        if named[0] in KERNELS:
-            keys.append(f'kernel.like = "{named[0]}"')
+    if version := _RELEASE.match(release):
+        if version[0] in KERNELS:
+            keys.append(f'kernel.like = "{version[0]}"')
         else:
             notes.append(
-                f"# Linux {named[0]} is not modelled; kernel.like takes releases from {FIRST} to {LAST}"
+                f"# Linux {version[0]} is not modelled; kernel.like takes releases from {FIRST} to {LAST}"
             )
     else:
         notes.append("# The release is unknown: proc/sys/kernel/osrelease and proc/version lack it")
@@ -117,8 +117,8 @@ def _kernel(dump: Dump) -> Iterator[str]:
             notes.append(f"# vm.{name} is 0, which turns periodic writeback off; this is not modelled")
         elif value not in (None, default):
             keys.append(f'{key} = "{10 * value} ms"')
-    found = ", ".join(keys) or "nothing"
-    yield f"{BEGINS}{release or 'of an unknown release'}: in the configuration, {found}"
+    settings = ", ".join(keys) or "nothing"
+    yield f"{BEGINS}{release or 'of an unknown release'}: in the configuration, {settings}"
     yield from notes
 
 
@@ -130,10 +130,12 @@ def _dirty(dump: Dump) -> list[str]:
     """
     names = ("dirty_ratio", "dirty_background_ratio", "dirty_bytes", "dirty_background_bytes")
     values = {name: dump.setting(f"vm.{name}") for name in names}
-    found = {name: value for name, value in values.items() if value}
+    settings = {name: value for name, value in values.items() if value}
     if values["dirty_background_ratio"] == 0 and not values["dirty_background_bytes"]:
-        found["dirty_background_ratio"] = 0
-    return [f'{name} = "{size} B"' if "bytes" in name else f"{name} = {size}" for name, size in found.items()]
+        settings["dirty_background_ratio"] = 0
+    return [
+        f'{name} = "{size} B"' if "bytes" in name else f"{name} = {size}" for name, size in settings.items()
+    ]
 
 
 def _processors(dump: Dump) -> Iterator[str]:
@@ -154,9 +156,9 @@ def _listed_cpus(ranges: str) -> int:
     """Return the number of processors in a list such as ``0-7,16``; 0 if *ranges* is no such list."""
     count = 0
     for part in ranges.split(","):
-        if (found := re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part.strip())) is None:
+        if (span := re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part.strip())) is None:
             return 0
-        count += int(found[2] or found[1]) - int(found[1]) + 1
+        count += int(span[2] or span[1]) - int(span[1]) + 1
     return count
 
 
@@ -234,11 +236,11 @@ def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
     if cache := dump.one_of(f"{queue}/write_cache", "write back", "write through"):
         yield "queue.write_cache", f'"{cache}"'
     if scheduler := dump.said(f"{queue}/scheduler"):
-        chosen = scheduler.partition("[")[2].partition("]")[0] or scheduler
-        yield "queue.elevator.scheduler", _scheduler(chosen, dump.release)
+        selection = scheduler.partition("[")[2].partition("]")[0] or scheduler
+        yield "queue.elevator.scheduler", _scheduler(selection, dump.release)
     latency = f"{queue}/wbt_lat_usec"
-    if said := dump.said(latency, refuses="0"):
-        yield "queue.wbt", "true" if dump.number(latency, said) > 0 else "false"
+    if text := dump.said(latency, refuses="0"):
+        yield "queue.wbt", "true" if dump.number(latency, text) > 0 else "false"
 
 
 def _scheduler(name: str, kernel: str) -> str:

@@ -40,11 +40,11 @@ class Dump:
     """The files of one machine, by their names below ``/``; ``root`` is the folder that has proc and sys.
 
     Raises:
-        BadInput: no folder at *given* or below has proc and sys, or several folders have.
+        BadInput: no folder at *path* or below has proc and sys, or several folders have.
     """
 
-    def __init__(self, given: Path) -> None:
-        self.root = _folder_of(given)
+    def __init__(self, path: Path) -> None:
+        self.root = _folder_of(path)
 
     def has(self, name: str) -> bool:
         """Return whether the dump has the file or folder *name*."""
@@ -79,29 +79,29 @@ class Dump:
         Raises:
             BadInput: see `said`; or the text is not a whole number.
         """
-        said = self.said(name)
-        return self.number(name, said) if said else None
+        text = self.said(name)
+        return self.number(name, text) if text else None
 
-    def number(self, name: str, said: str) -> int:
-        """Return the number in *said*, the text of the file *name*.
+    def number(self, name: str, text: str) -> int:
+        """Return the number in *text*, the text of the file *name*.
 
         Raises:
             BadInput: the text is not a whole number.
         """
-        if not re.fullmatch("[0-9]{1,15}", said):
-            raise bad(str(self.root / name), f"is {said[:60]!r}; a whole number was expected")
-        return int(said)
+        if not re.fullmatch("[0-9]{1,15}", text):
+            raise bad(str(self.root / name), f"is {text[:60]!r}; a whole number was expected")
+        return int(text)
 
-    def one_of(self, name: str, *known: str) -> str:
-        """Return the text of the file *name*, which must be one of *known*, or "" if there is no such file.
+    def one_of(self, name: str, *choices: str) -> str:
+        """Return the text of the file *name*, which must be one of *choices*, or "" if there is no such file.
 
         Raises:
-            BadInput: see `said`; or the text is not one of *known*.
+            BadInput: see `said`; or the text is not one of *choices*.
         """
-        said = self.said(name)
-        if said and said not in known:
-            raise bad(str(self.root / name), f"is {said[:60]!r}; one of {', '.join(known)} was expected")
-        return said
+        text = self.said(name)
+        if text and text not in choices:
+            raise bad(str(self.root / name), f"is {text[:60]!r}; one of {', '.join(choices)} was expected")
+        return text
 
     def setting(self, name: str) -> int | None:
         """Return the sysctl *name*, such as ``vm.dirty_ratio``, or None if no file has it.
@@ -110,33 +110,33 @@ class Dump:
             BadInput: see `said`; or the value is not a whole number.
         """
         file = f"proc/sys/{name.replace('.', '/')}"
-        said = self.said(file)
-        if not said and name in self._printed:
-            file, said = self._printed[name]
-        return self.number(file, said) if said else None
+        text = self.said(file)
+        if not text and name in self._sysctls:
+            file, text = self._sysctls[name]
+        return self.number(file, text) if text else None
 
     @cached_property
     def release(self) -> str:
         """Return the kernel's release, or "" if no file has it."""
-        said = self.said("proc/sys/kernel/osrelease").split()
-        if not said:
-            said = self._printed.get("kernel.osrelease", ("", ""))[1].split()
-        if not said:
-            said = self.said("proc/version").removeprefix("Linux version ").split()
-        return said[0] if said else ""
+        words = self.said("proc/sys/kernel/osrelease").split()
+        if not words:
+            words = self._sysctls.get("kernel.osrelease", ("", ""))[1].split()
+        if not words:
+            words = self.said("proc/version").removeprefix("Linux version ").split()
+        return words[0] if words else ""
 
     @cached_property
-    def _printed(self) -> dict[str, tuple[str, str]]:
+    def _sysctls(self) -> dict[str, tuple[str, str]]:
         """Return (file, value) by the name of a sysctl; the file has output of ``sysctl -a``."""
         files = [*self.root.glob("*sysctl*"), *self.root.glob("sos_commands/*/sysctl*")]
-        found: dict[str, tuple[str, str]] = {}
+        settings: dict[str, tuple[str, str]] = {}
         for path in sorted(path for path in files if path.is_file()):
             name = str(path.relative_to(self.root))
             for line in self.said(name).splitlines():
                 setting, equals, value = line.partition("=")
                 if equals:
-                    found.setdefault(setting.strip(), (name, value.strip()))
-        return found
+                    settings.setdefault(setting.strip(), (name, value.strip()))
+        return settings
 
     def partitions(self) -> Iterator[tuple[str, int]]:
         """Yield each name in /proc/partitions with its size (bytes)."""
@@ -144,24 +144,24 @@ class Dump:
             yield name, int(kib) << 10
 
 
-def _folder_of(given: Path) -> Path:
-    """Return the folder at *given* or below that has a machine's files.
+def _folder_of(path: Path) -> Path:
+    """Return the folder at *path* or below that has a machine's files.
 
     Raises:
         BadInput: no folder has them, or several folders have.
     """
-    layer = [given]
+    layer = [path]
     for _ in range(_LEVELS):
-        found = [folder for folder in layer if _is_dump(folder)]
-        if len(found) > 1:
-            names = listed([str(folder) for folder in found])
-            raise bad(str(given), f"has several machines; give one of them: {names}")
-        if found:
-            return found[0]
+        matches = [folder for folder in layer if _is_dump(folder)]
+        if len(matches) > 1:
+            names = listed([str(folder) for folder in matches])
+            raise bad(str(path), f"has several machines; give one of them: {names}")
+        if matches:
+            return matches[0]
         if len(layer) > _MOST_FOLDERS:
             break
-        layer = sorted(below for folder in layer for below in _folders_in(folder))
-    raise bad(str(given), "lacks the processors and the memory; give / or a copy of /proc and /sys")
+        layer = sorted(child for folder in layer for child in _folders_in(folder))
+    raise bad(str(path), "lacks the processors and the memory; give / or a copy of /proc and /sys")
 
 
 def _is_dump(folder: Path) -> bool:

@@ -130,8 +130,10 @@ def measure() -> Measurement:
     available = available_bytes()
     size = min(_MOST_BYTES, available // 16 // MIB * MIB)
     if size < _LEAST_BYTES:
-        needed = 16 * _LEAST_BYTES // MIB
-        raise bad(PLACE, f"{available // MIB} MiB of memory are available; free some, to have {needed} MiB")
+        least_mib = 16 * _LEAST_BYTES // MIB
+        raise bad(
+            PLACE, f"{available // MIB} MiB of memory are available; free some, to have {least_mib} MiB"
+        )
     if os.sysconf("SC_PAGE_SIZE") != PAGE_BYTES:
         raise bad(
             PLACE,
@@ -165,9 +167,9 @@ def mounted(kind: str) -> Iterator[Path]:
         folder = Path(mkdtemp(prefix="wbsim-"))
         stack.callback(folder.rmdir)
         memory, mount_point = folder / "memory", folder / "files"
-        for made in (memory, mount_point):
-            made.mkdir()
-            stack.callback(made.rmdir)
+        for directory in (memory, mount_point):
+            directory.mkdir()
+            stack.callback(directory.rmdir)
         with signals_held():  # until the undo is registered
             _run("mount", "-t", "tmpfs", "-o", f"size={2 * _IMAGE_BYTES}", "wbsim", str(memory))
             stack.callback(umount, memory)
@@ -208,8 +210,8 @@ def _run(*command: str) -> str:
     except OSError as error:
         raise bad(PLACE, f"{command[0]} cannot be run ({error.strerror}); install util-linux") from None
     except subprocess.CalledProcessError as error:
-        said = [*error.stderr.strip().splitlines(), f"status {error.returncode}"][0]
-        raise bad(PLACE, f"{' '.join(command)} failed: {said}") from None
+        reason = [*error.stderr.strip().splitlines(), f"status {error.returncode}"][0]
+        raise bad(PLACE, f"{' '.join(command)} failed: {reason}") from None
 
 
 def steady_call_times(folder: Path, size: int) -> CallTimes:
@@ -219,7 +221,9 @@ def steady_call_times(folder: Path, size: int) -> CallTimes:
         if not contradictions(times):
             break
         more = call_times(folder, size)
-        times = CallTimes(*(Times(of.rounds + again.rounds) for of, again in zip(times, more, strict=True)))
+        times = CallTimes(
+            *(Times(first.rounds + again.rounds) for first, again in zip(times, more, strict=True))
+        )
     return times
 
 
@@ -228,12 +232,12 @@ def call_times(folder: Path, size: int) -> CallTimes:
     rounds: list[tuple[float, ...]] = []
     page, mib = bytes(PAGE_BYTES), bytes(MIB)
     for _ in range(ROUNDS + 1):
-        loop_ns = each_ns(size // PAGE_BYTES, lambda file, at: os.fspath(""), folder / "f")
+        loop_ns = each_ns(size // PAGE_BYTES, lambda file, index: os.fspath(""), folder / "f")
         new_page = each_ns(
-            size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, at * PAGE_BYTES), folder / "f"
+            size // PAGE_BYTES, lambda file, index: os.pwrite(file, page, index * PAGE_BYTES), folder / "f"
         )
-        same_page = each_ns(size // PAGE_BYTES, lambda file, at: os.pwrite(file, page, 0), folder / "f")
-        new_mib = each_ns(size // MIB, lambda file, at: os.pwrite(file, mib, at * MIB), folder / "f")
+        same_page = each_ns(size // PAGE_BYTES, lambda file, index: os.pwrite(file, page, 0), folder / "f")
+        new_mib = each_ns(size // MIB, lambda file, index: os.pwrite(file, mib, index * MIB), folder / "f")
         create = create_ns(folder / "files") - 2 * loop_ns
         rounds.append((new_page - loop_ns, same_page - loop_ns, new_mib - loop_ns, create))
     return CallTimes(*(Times(times) for times in zip(*rounds[1:], strict=True)))
@@ -282,16 +286,16 @@ def _sample() -> bytes:
     return "".join(digests).encode()
 
 
-def write_cost(of: Measurement) -> WriteCost:
+def write_cost(measurement: Measurement) -> WriteCost:
     """Return the parts of a write(2) on XFS; on ext4 if XFS was not measured.
 
     ``call``, ``folio`` and ``page`` are 0 or more, and sum to the time of a write(2) of one new page.
     ``block`` is what a page of 1 MiB on ext4 takes longer than these parts, or 0.
     """
-    kind = next(kind for kind in KINDS if kind in of.calls)
-    parts, block = _parts(of.calls[kind]), 0.0
-    if kind != "ext4" and "ext4" in of.calls:
-        ext4 = of.calls["ext4"]
+    kind = next(kind for kind in KINDS if kind in measurement.calls)
+    parts, block = _parts(measurement.calls[kind]), 0.0
+    if kind != "ext4" and "ext4" in measurement.calls:
+        ext4 = measurement.calls["ext4"]
         block = max(0.0, _next_page_ns(ext4) - _next_page_ns_of(parts, ext4))
     return parts._replace(block=block)
 
@@ -315,15 +319,15 @@ def _parts(times: CallTimes) -> WriteCost:
     """
     whole, next_page = round(times.new_page.lowest), _next_page_ns(times)
     if _large_folios(times):
-        page = _within(next_page, whole)
-        call = _within(times.same_page.lowest - page, whole - page)
+        page = _clamp(next_page, whole)
+        call = _clamp(times.same_page.lowest - page, whole - page)
     else:
-        call = _within(whole - next_page, whole)
-        page = _within(times.same_page.lowest - call, whole - call)
+        call = _clamp(whole - next_page, whole)
+        page = _clamp(times.same_page.lowest - call, whole - call)
     return WriteCost(call, whole - call - page, page, 0.0)
 
 
-def _within(part: float, whole: int) -> int:
+def _clamp(part: float, whole: int) -> int:
     """Return the whole number from 0 to *whole* that is next to *part*."""
     return min(max(0, round(part)), whole)
 
@@ -336,14 +340,14 @@ def contradictions(times: CallTimes) -> list[str]:
     """
     whole, same_page, next_page = times.new_page.lowest, times.same_page.lowest, _next_page_ns(times)
     noise, larger, call_ns = NOISE * whole, _large_folios(times), whole - next_page
-    new, same = "a write(2) of 4 KiB behind the end", "a write(2) of 4 KiB in the same place"
+    new, rewrite = "a write(2) of 4 KiB behind the end", "a write(2) of 4 KiB in the same place"
     more = "a further page of a write(2) of 1 MiB"
     pairs = [
         (next_page > whole + noise, more, next_page, new, whole),
-        (same_page > whole + noise, same, same_page, new, whole),
+        (same_page > whole + noise, rewrite, same_page, new, whole),
         (times.new_mib.lowest < whole - noise, new, whole, "a write(2) of 1 MiB", times.new_mib.lowest),
-        (larger and next_page > same_page + noise, more, next_page, same, same_page),
-        (not larger and call_ns > same_page + noise, f"the call of {new}", call_ns, same, same_page),
+        (larger and next_page > same_page + noise, more, next_page, rewrite, same_page),
+        (not larger and call_ns > same_page + noise, f"the call of {new}", call_ns, rewrite, same_page),
     ]
     return [
         f"{longer} takes {long_ns / 1e3:.2f} us, and {shorter} {short_ns / 1e3:.2f} us"
@@ -370,18 +374,19 @@ def create_factor(kind: str, times: CallTimes) -> float:
     return times.create.middle / desk_ns
 
 
-def cost_lines(of: Measurement) -> list[str]:
+def cost_lines(measurement: Measurement) -> list[str]:
     """Return the lines of a machine file on the times of processors.
 
     A cost that was not measured is the desk's cost times the ratio of creat(2), with a range.
     """
-    factors = {kind: create_factor(kind, times) for kind, times in of.calls.items()}
-    mean, cost = sum(factors.values()) / len(factors), write_cost(of)
+    factors = {kind: create_factor(kind, times) for kind, times in measurement.calls.items()}
+    mean, cost = sum(factors.values()) / len(factors), write_cost(measurement)
+    program = measurement.program.lowest / DESK_PROGRAM_NS
     paths: Any = MACHINES[DESK].processors.paths
     lines = [
-        *_found_lines(of, factors),
+        *_found_lines(measurement, factors),
         "processors.writer_scale = 1.0",
-        f"processors.program_scale = {_measured(_scale(of.program.lowest / DESK_PROGRAM_NS), 'bzip2')}",
+        f"processors.program_scale = {_measured(_scale(program), 'bzip2')}",
         f"processors.flusher_scale = {_assumed(mean)}",
     ]
     for name, ns in (("call_ns", cost.call), ("folio_ns", cost.folio), ("page_ns", cost.page)):
@@ -395,10 +400,14 @@ def cost_lines(of: Measurement) -> list[str]:
             value = _assumed(ns, is_time=True)
             if name == "create_ns":
                 chunk_ns = writer.chunk_ns * factor / _CHUNK_INODES if kind == "xfs" else 0.0
-                create_ns = max(0.0, of.calls[kind].create.middle - close_ns - chunk_ns)
+                create_ns = max(0.0, measurement.calls[kind].create.middle - close_ns - chunk_ns)
                 value = _measured(_time(create_ns), "creat(2), less the close(2)")
             elif name == "block_ns":
-                why = "write(2) of 1 MiB on ext4, less XFS" if "xfs" in of.calls else "in the time of a page"
+                why = (
+                    "write(2) of 1 MiB on ext4, less XFS"
+                    if "xfs" in measurement.calls
+                    else "in the time of a page"
+                )
                 value = _measured(_time(cost.block), why)
             lines.append(f"processors.paths.filesystems.{kind}.writer.{name} = {value}")
     return lines
@@ -412,13 +421,13 @@ def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]
     return [line for line in measured if not line.startswith("processors.flusher_scale")] + of_flusher
 
 
-def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
+def _found_lines(measurement: Measurement, factors: dict[str, float]) -> list[str]:
     """Return comment lines with the measured times, and with what is wrong with them."""
-    lines = [f"# Measured on Linux {of.release}: the lowest of all rounds; for creat(2) the median."]
-    cost = write_cost(of)
-    for kind, times in of.calls.items():
-        used = cost if kind == "ext4" else cost._replace(block=0.0)
-        page, mib = (_by_keys(pages, used, times) for pages in (1, _MIB_PAGES))
+    lines = [f"# Measured on Linux {measurement.release}: the lowest of all rounds; for creat(2) the median."]
+    cost = write_cost(measurement)
+    for kind, times in measurement.calls.items():
+        kind_cost = cost if kind == "ext4" else cost._replace(block=0.0)
+        page, mib = (_by_keys(pages, kind_cost, times) for pages in (1, _MIB_PAGES))
         lines += [
             f"#   {kind}, write(2) of 4 KiB behind the end: {times.new_page.text()}{page}",
             f"#   {kind}, write(2) of 4 KiB in the same place: {times.same_page.text()}",
@@ -430,9 +439,9 @@ def _found_lines(of: Measurement, factors: dict[str, float]) -> list[str]:
             for why in contradictions(times)
         ]
     for kind in KINDS:
-        if kind not in of.calls:
+        if kind not in measurement.calls:
             lines.append(f"#   {kind}: the desk's, because mkfs.{kind} is missing ({_PACKAGES[kind]})")
-    return [*lines, f"#   bzip2 of 1 MiB: {of.program.text()}"]
+    return [*lines, f"#   bzip2 of 1 MiB: {measurement.program.text()}"]
 
 
 def _by_keys(pages: int, cost: WriteCost, times: CallTimes) -> str:
@@ -448,8 +457,8 @@ def _by_keys(pages: int, cost: WriteCost, times: CallTimes) -> str:
     return f"; the keys below give {keys_ns / 1e3:.2f} us"
 
 
-def _measured(value: str, what: str) -> str:
-    return f"{{ measured = {value}, why = {json.dumps(f'wbsim {PLACE}: {what}')} }}"
+def _measured(value: str, method: str) -> str:
+    return f"{{ measured = {value}, why = {json.dumps(f'wbsim {PLACE}: {method}')} }}"
 
 
 def _assumed(value: float, *, is_time: bool = False) -> str:

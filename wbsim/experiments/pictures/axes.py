@@ -43,23 +43,28 @@ def grid_of(rows: int, columns: int, title: str, height: float = 2.3) -> tuple[F
 
     width = max(7.2, 3.1 * columns)
     figure = Figure(figsize=(width, height * rows + 0.9), layout="constrained")
-    of = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
+    grid = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
     figure.suptitle(fill(title, round(84 * width / 7.2)), fontsize=10, x=0.02, ha="left")
-    for panel in of.flat:
+    for panel in grid.flat:
         panel.grid(True, which="major", color="0.9", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
-    return figure, [list(row) for row in of]
+    return figure, [list(row) for row in grid]
 
 
-def legend_below(figure: Figure, *on: Axes) -> None:
-    """Add a legend below all panels, where it covers nothing, with each line of the panels *on* once."""
-    found: dict[str, Any] = {}
-    for panel in on:
-        found = {**dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True)), **found}
-    if len(found) > 1 or (found and "base" not in found):
-        columns = min(4, len(found))
+def legend_below(figure: Figure, *axes: Axes) -> None:
+    """Add a legend below all panels, where it covers nothing, with each line of the panels *axes* once."""
+    handles: dict[str, Any] = {}
+    for panel in axes:
+        handles = {**dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True)), **handles}
+    if len(handles) > 1 or (handles and "base" not in handles):
+        columns = min(4, len(handles))
         figure.legend(
-            [*found.values()], [*found], loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+            [*handles.values()],
+            [*handles],
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+            fontsize=9,
         )
 
 
@@ -109,11 +114,11 @@ def figure_label(name: str) -> str:
 
 def scale_to(panel: Axes, values: Iterable[float]) -> None:
     """Scale the vertical axis from zero on, or by the logarithm if most *values* would lie near zero."""
-    found = [value for value in values if value == value]
-    if found and max(found) > _WIDE * min(found) > 0:
+    numbers = [value for value in values if value == value]
+    if numbers and max(numbers) > _WIDE * min(numbers) > 0:
         panel.set_yscale("log")
     else:
-        panel.set_ylim(0, 1.08 * max(found, default=1) or 1)
+        panel.set_ylim(0, 1.08 * max(numbers, default=1) or 1)
         panel.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace(",", " "))
 
 

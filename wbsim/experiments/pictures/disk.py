@@ -42,25 +42,25 @@ def owners(
     Raises:
         BadInput: no file has an extent.
     """
-    every = np.concatenate(tables)
-    if not len(every):
+    extents = np.concatenate(tables)
+    if not len(extents):
         raise bad("layout", "no file has a block yet; set sync_after = true")
-    first, last = every[:, 1] // group_blocks, (every[:, 1] + every[:, 2] - 1) // group_blocks
+    first, last = extents[:, 1] // group_blocks, (extents[:, 1] + extents[:, 2] - 1) // group_blocks
     changes = np.zeros(int(last.max()) + 2, np.int64)
     np.add.at(changes, first, 1)
     np.add.at(changes, last + 1, -1)
     groups = np.flatnonzero(np.cumsum(changes))
-    used = used_blocks(every, group_blocks)
-    middles = (np.arange(columns) * used + used // 2) // columns
+    width = used_blocks(extents, group_blocks)
+    middles = (np.arange(columns) * width + width // 2) // columns
     picture = np.full((len(groups), columns), _NO_FILE, np.int64)
     for number, table in enumerate(tables):
         if not len(table):
             continue
         by_block = table[np.argsort(table[:, 1])]
         for row, group in enumerate(groups.tolist()):
-            wanted = middles + group * group_blocks
-            at = np.searchsorted(by_block[:, 1], wanted, side="right") - 1
-            inside = (at >= 0) & (wanted < by_block[at, 1] + by_block[at, 2])
+            blocks = middles + group * group_blocks
+            index = np.searchsorted(by_block[:, 1], blocks, side="right") - 1
+            inside = (index >= 0) & (blocks < by_block[index, 1] + by_block[index, 2])
             picture[row, inside] = number
     return groups.tolist(), picture
 
@@ -81,8 +81,8 @@ def disk_picture(title: str, filesystem: Filesystem) -> Figure:
 
     tables = [file.extent_table() for file in filesystem.layouts()]
     groups, picture = owners(tables, filesystem.group_blocks, COLUMNS)
-    every = np.concatenate(tables)
-    used_mib = used_blocks(every, filesystem.group_blocks) * PAGE_BYTES / MIB
+    extents = np.concatenate(tables)
+    used_mib = used_blocks(extents, filesystem.group_blocks) * PAGE_BYTES / MIB
     rows = len(groups)
     figure = Figure(figsize=(9, 1.5 + min(0.45 * rows, 7)), layout="constrained")
     axes = figure.subplots()

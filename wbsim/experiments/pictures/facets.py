@@ -39,8 +39,8 @@ def names_of(frame: pd.DataFrame, key: str, values: Iterable[object]) -> list[st
 
 def ordered(values: Iterable[object]) -> list[Any]:
     """Return each of *values* once: numbers by size, texts in the order of the runs."""
-    found = list(dict.fromkeys(values))
-    return sorted(found) if are_numbers(found) else found
+    entries = list(dict.fromkeys(values))
+    return sorted(entries) if are_numbers(entries) else entries
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
@@ -48,17 +48,17 @@ def settings_of(frame: pd.DataFrame) -> list[str]:
     return [key for key in map(str, frame) if key not in _MEASURED]
 
 
-def differing(frame: pd.DataFrame, keys: Sequence[str], shown: Sequence[str]) -> list[str]:
-    """Return the *keys* that distinguish runs which are equal in all *shown* keys.
+def differing(frame: pd.DataFrame, keys: Sequence[str], shown_keys: Sequence[str]) -> list[str]:
+    """Return the *keys* that distinguish runs which are equal in all *shown_keys*.
 
     A key that follows from earlier keys is left out.
     """
-    found: list[str] = []
+    dividers: list[str] = []
     for key in keys:
-        alike = list(dict.fromkeys([*shown, *found]))
+        alike = list(dict.fromkeys([*shown_keys, *dividers]))
         if key not in alike and _several(frame, key, alike):
-            found.append(key)
-    return found
+            dividers.append(key)
+    return dividers
 
 
 def _several(frame: pd.DataFrame, key: str, alike: Sequence[str]) -> bool:
@@ -87,7 +87,7 @@ def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Dat
         return [("", frame)]
     units = [unit_of(frame, key) for key in keys]
     lines = frame.groupby(list(keys), sort=False)
-    return [(", ".join(map(named, values, units)), of) for values, of in lines]
+    return [(", ".join(map(named, values, units)), runs) for values, runs in lines]
 
 
 def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
@@ -101,17 +101,19 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
     order = [ordered(frame[key]).index for key in keys]
     divided = sorted(
         frame.groupby(list(keys), sort=False),
-        key=lambda of: [place(value) for place, value in zip(order, of[0], strict=True)],
+        key=lambda group: [place(value) for place, value in zip(order, group[0], strict=True)],
     )
     if len(divided) > MOST_PANELS:
-        left = "; ".join(f"{key} ({listed(names_of(frame, key, ordered(frame[key])))})" for key in keys)
+        differences = "; ".join(
+            f"{key} ({listed(names_of(frame, key, ordered(frame[key])))})" for key in keys
+        )
         raise bad(
             "plot",
-            f"runs at one point of the picture differ in {left}: {len(divided)} panels, and at most"
+            f"runs at one point of the picture differ in {differences}: {len(divided)} panels, and at most"
             f" {MOST_PANELS} are readable; give --by KEY or --where KEY=VALUE (in Python: by, where)",
         )
     units = [unit_of(frame, key) for key in keys]
-    return [(", ".join(map(_titled, keys, values, units)), of) for values, of in divided]
+    return [(", ".join(map(_titled, keys, values, units)), runs) for values, runs in divided]
 
 
 def _titled(key: str, value: object, unit: str) -> str:
@@ -126,13 +128,13 @@ def chosen(
     Raises:
         BadInput: no run has one of the values; the message names *place*.
     """
-    for key, wanted in where.items():
-        found = [[_means(text, value) for value in frame[key]] for text in wanted]
-        for text, hits in zip(wanted, found, strict=True):
+    for key, texts in where.items():
+        matches = [[_means(text, value) for value in frame[key]] for text in texts]
+        for text, hits in zip(texts, matches, strict=True):
             if not any(hits):
-                known = listed(names_of(frame, key, ordered(frame[key])))
-                raise bad(place, f"no remaining run has {named(text)}; use one of {known}", key)
-        frame = frame[[any(hits) for hits in zip(*found, strict=True)]]
+                choices = listed(names_of(frame, key, ordered(frame[key])))
+                raise bad(place, f"no remaining run has {named(text)}; use one of {choices}", key)
+        frame = frame[[any(hits) for hits in zip(*matches, strict=True)]]
     return frame
 
 

@@ -34,46 +34,46 @@ def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figu
     """
     from matplotlib.figure import Figure
 
-    apart = ["variant"] if "variant" not in (x, y) and frame["variant"].nunique() > 1 else []
-    parts = panels_of(frame, [*apart, *differing(frame, settings_of(frame), [x, y, *apart])])
-    across, up = ordered(frame[x]), ordered(frame[y])
+    variant = ["variant"] if "variant" not in (x, y) and frame["variant"].nunique() > 1 else []
+    parts = panels_of(frame, [*variant, *differing(frame, settings_of(frame), [x, y, *variant])])
+    x_values, y_values = ordered(frame[x]), ordered(frame[y])
     cells = [_cells(part, x, y, name) for _, part in parts]
-    known = [value for of in cells for value in of.values() if value == value]
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    numbers = [value for cell_means in cells for value in cell_means.values() if value == value]
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     columns = min(len(parts), _MAPS_IN_A_ROW)
     rows = -(-len(parts) // columns)
-    size = (max(5.2, 3.6 * columns, 0.55 * len(across) * columns), rows * (1.6 + 0.42 * len(up)))
+    size = (max(5.2, 3.6 * columns, 0.55 * len(x_values) * columns), rows * (1.6 + 0.42 * len(y_values)))
     figure = Figure(figsize=size, layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for on in panels[len(parts) :]:
-        on.remove()
-    for on, (part_title, _), of in zip(panels, parts, cells, strict=False):
-        image = _draw(on, of, across, up, (low, high))
-        on.set_xticks(range(len(across)), names_of(frame, x, across))
-        on.set_yticks(range(len(up)), names_of(frame, y, up))
-        on.set(xlabel=x, ylabel=y)
-        on.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
+    for panel in panels[len(parts) :]:
+        panel.remove()
+    for panel, (part_title, _), means in zip(panels, parts, cells, strict=False):
+        image = _draw(panel, means, x_values, y_values, (low, high))
+        panel.set_xticks(range(len(x_values)), names_of(frame, x, x_values))
+        panel.set_yticks(range(len(y_values)), names_of(frame, y, y_values))
+        panel.set(xlabel=x, ylabel=y)
+        panel.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
     figure.colorbar(image, ax=panels[: len(parts)], label=figure_label(name))
     figure.suptitle(title, fontsize=10, x=0.02, ha="left", wrap=True)
     return figure
 
 
 def _draw(
-    on: Axes,
-    of: Mapping[Cell, float],
-    across: Sequence[object],
-    up: Sequence[object],
+    panel: Axes,
+    means: Mapping[Cell, float],
+    x_values: Sequence[object],
+    y_values: Sequence[object],
     ends: tuple[float, float],
 ) -> AxesImage:
-    """Draw the cells *of* one map with their numbers; the colours range from ``ends[0]`` to ``ends[1]``."""
+    """Draw the cells of one map with their *means*; the colours range from ``ends[0]`` to ``ends[1]``."""
     low, high = ends
-    values = np.array([[of.get((row, column), np.nan) for column in across] for row in up])
-    image = on.imshow(values, aspect="auto", origin="lower", cmap="YlGnBu", vmin=low, vmax=high)
-    on.spines[:].set_visible(False)
-    for (row, column), value in of.items():
+    values = np.array([[means.get((row, column), np.nan) for column in x_values] for row in y_values])
+    image = panel.imshow(values, aspect="auto", origin="lower", cmap="YlGnBu", vmin=low, vmax=high)
+    panel.spines[:].set_visible(False)
+    for (row, column), value in means.items():
         dark = value - low > 0.6 * (high - low)
-        on.text(
-            across.index(column), up.index(row), figure_text(value) if value == value else "-",
+        panel.text(
+            x_values.index(column), y_values.index(row), figure_text(value) if value == value else "-",
             ha="center", va="center", fontsize=8, color="w" if dark else "0.2",
         )  # fmt: skip
     return image
@@ -81,4 +81,4 @@ def _draw(
 
 def _cells(frame: pd.DataFrame, x: str, y: str, name: str) -> dict[Cell, float]:
     """Return the mean of the figure *name* at each pair of a *y* and an *x*; nan if no run has the figure."""
-    return {(up, across): float(runs[name].mean()) for (up, across), runs in frame.groupby([y, x])}
+    return {(row, column): float(runs[name].mean()) for (row, column), runs in frame.groupby([y, x])}

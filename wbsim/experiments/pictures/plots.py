@@ -73,7 +73,7 @@ class Wanted(NamedTuple):
 
 def plot_directory(
     directory: Path,
-    wanted: Wanted = Wanted(),  # noqa: B008
+    options: Wanted = Wanted(),  # noqa: B008
     file: Path | None = None,
 ) -> Iterator[str]:
     """Draw the results in *directory*; yield the path of each picture, then a line for each knee.
@@ -87,16 +87,20 @@ def plot_directory(
     if file is not None and file.suffix[1:] not in FORMATS:
         raise bad(f"-o {file}", f"is no picture; give a name that ends with .{', .'.join(FORMATS)}")
     results = read_results(directory)
-    frame = frame_of(results, wanted)
-    if results.axes or any(wanted):
-        name, figure, knees = _sweep_picture(results, frame, wanted)
-        yield _written(directory / name, figure, file)
+    frame = frame_of(results, options)
+    if results.axes or any(options):
+        name, figure, knees = _sweep_picture(results, frame, options)
+        yield _write(directory / name, figure, file)
         yield from knees
-    if not results.axes and not any(wanted) and any(of.levels["time_ns"] for of in results.outcomes):
-        yield _written(directory / "time.png", over_time(results.title, results.outcomes), file)
+    if (
+        not results.axes
+        and not any(options)
+        and any(outcome.levels["time_ns"] for outcome in results.outcomes)
+    ):
+        yield _write(directory / "time.png", over_time(results.title, results.outcomes), file)
 
 
-def _written(path: Path, figure: Figure, file: Path | None) -> str:
+def _write(path: Path, figure: Figure, file: Path | None) -> str:
     """Write *figure* to *file*, or to *path*, and return the line that says where it is.
 
     If another picture is at *path*, the figure is written next to it, under a name with a number.
@@ -107,72 +111,78 @@ def _written(path: Path, figure: Figure, file: Path | None) -> str:
     picture = BytesIO()
     save_as("png", figure, picture)
     places = (path, *(path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(2, _MOST)))
-    free = next((of for of in places if not of.is_file() or of.read_bytes() == picture.getvalue()), path)
-    replace_whole(free, lambda to: to.write_bytes(picture.getvalue()))
+    free = next(
+        (place for place in places if not place.is_file() or place.read_bytes() == picture.getvalue()), path
+    )
+    replace_whole(free, lambda target: target.write_bytes(picture.getvalue()))
     return str(free) if free == path else f"{free}, next to another picture {path.name}"
 
 
-def frame_of(results: Results, wanted: Wanted) -> pd.DataFrame:
-    """Return the chosen rows of the tidy dataset, with a column for each configuration key in *wanted*.
+def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
+    """Return the chosen rows of the tidy dataset, with a column for each configuration key in *options*.
 
     Raises:
         BadInput: a name is not a column, figure or key, some runs lack an axis, or no run has a chosen value.
     """
     frame = tidy(results.outcomes, results.axes)
-    axes = [name for name in (wanted.x, wanted.heat) if name is not None]
-    added = [
+    axes = [name for name in (options.x, options.heat) if name is not None]
+    settings = [
         name
-        for name in dict.fromkeys([*axes, *wanted.by, *wanted.where])
-        if name not in frame and (name not in COLUMNS or name in wanted.where)
+        for name in dict.fromkeys([*axes, *options.by, *options.where])
+        if name not in frame and (name not in COLUMNS or name in options.where)
     ]
-    for name in added:
-        found = [setting_of(configuration, name) for configuration in results.configurations()]
-        if all(value is None for value in found):
-            known = [*results.axes, "variant", *(() if name in wanted.where else FIGURES)]
-            raise bad("--where" if name in wanted.where else "plot", unknown_key(name, known), name)
-        frame[name] = ["-" if value is None else value for value in found]
-    for name in wanted.y:
+    for name in settings:
+        values = [setting_of(configuration, name) for configuration in results.configurations()]
+        if all(value is None for value in values):
+            names = [*results.axes, "variant", *(() if name in options.where else FIGURES)]
+            raise bad("--where" if name in options.where else "plot", unknown_key(name, names), name)
+        frame[name] = ["-" if value is None else value for value in values]
+    for name in options.y:
         if name not in COLUMNS:
             raise bad("--y", unknown_key(name, list(FIGURES)), name)
-    frame = chosen(frame, wanted.where)
-    for name in added:
-        if name in axes and (without := list(frame[name]).count("-")):
-            message = f"{without} of {len(frame)} runs lack this key; leave them out with --where KEY=VALUE"
+    frame = chosen(frame, options.where)
+    for name in settings:
+        if name in axes and (blanks := list(frame[name]).count("-")):
+            message = f"{blanks} of {len(frame)} runs lack this key; leave them out with --where KEY=VALUE"
             raise bad("plot", message, name)
         frame = with_setting(frame, name, list(frame[name]))
     return frame.rename(columns={column: name for name, column in COLUMNS.items()})
 
 
-def _sweep_picture(results: Results, frame: pd.DataFrame, wanted: Wanted) -> tuple[str, Figure, list[str]]:
+def _sweep_picture(results: Results, frame: pd.DataFrame, options: Wanted) -> tuple[str, Figure, list[str]]:
     """Return the picture of a sweep: the name of its file, the figure, and the knees of its lines."""
-    x = wanted.x or (results.axes[0] if results.axes else "variant")
-    figures = wanted.y or _telling(frame)
-    title = narrowed(results.title, wanted.where)
-    if wanted.heat is not None:
-        _check_map(x, wanted, figures)
-        name = f"{_as_file(figures[0])}-{_as_file(x)}-{_as_file(wanted.heat)}.png"
-        return name, heat_map(frame, x, wanted.heat, figures[0], title), []
-    by = [key for key in wanted.by if key != x] if wanted.by else usual_lines(frame, x)
-    held = _held(results, frame) if "request_size" in figures and are_numbers(frame[x]) else None
-    held = held if held is not None and min(frame[x]) < held < max(frame[x]) else None
-    figure = against(frame, x, figures, by, title, held)
-    return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in knees(frame, x, name, by)]
+    x = options.x or (results.axes[0] if results.axes else "variant")
+    figures = options.y or _telling(frame)
+    title = narrowed(results.title, options.where)
+    if options.heat is not None:
+        _check_map(x, options, figures)
+        name = f"{_as_file(figures[0])}-{_as_file(x)}-{_as_file(options.heat)}.png"
+        return name, heat_map(frame, x, options.heat, figures[0], title), []
+    keys = [key for key in options.by if key != x] if options.by else usual_lines(frame, x)
+    plug_requests = (
+        _plug_requests(results, frame) if "request_size" in figures and are_numbers(frame[x]) else None
+    )
+    plug_requests = (
+        plug_requests if plug_requests is not None and min(frame[x]) < plug_requests < max(frame[x]) else None
+    )
+    figure = against(frame, x, figures, keys, title, plug_requests)
+    return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in knees(frame, x, name, keys)]
 
 
-def _check_map(x: str, wanted: Wanted, figures: Sequence[str]) -> None:
-    """Check the options of a map of one figure over *x* and ``wanted.heat``.
+def _check_map(x: str, options: Wanted, figures: Sequence[str]) -> None:
+    """Check the options of a map of one figure over *x* and ``options.heat``.
 
     Raises:
         BadInput: two of the three are equal, or several figures or lines are wanted.
     """
-    if len({x, wanted.heat, figures[0]}) < 3:
-        what = f"a map of {figures[0]} over {x} and {wanted.heat} needs three different names"
-        message = f"{what}; give --x and --heat"
+    if len({x, options.heat, figures[0]}) < 3:
+        problem = f"a map of {figures[0]} over {x} and {options.heat} needs three different names"
+        message = f"{problem}; give --x and --heat"
         raise bad("--heat", message)
-    if wanted.by:
-        raise bad("--by", f"is {', '.join(wanted.by)}; a map has no lines: leave --by out, or --heat")
-    if len(wanted.y) > 1:
-        raise bad("--y", f"is {', '.join(wanted.y)}; a map shows one figure: give one --y")
+    if options.by:
+        raise bad("--by", f"is {', '.join(options.by)}; a map has no lines: leave --by out, or --heat")
+    if len(options.y) > 1:
+        raise bad("--y", f"is {', '.join(options.y)}; a map shows one figure: give one --y")
 
 
 def _telling(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -196,11 +206,11 @@ def against(
     frame: pd.DataFrame,
     x: str,
     figures: Sequence[str],
-    by: Sequence[str],
+    keys: Sequence[str],
     title: str,
     held: int | None = None,
 ) -> Figure:
-    """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *by*.
+    """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *keys*.
 
     A point is the mean of replications, and a band is their 95 % interval.  If another setting differs
     between the runs at one point of a line, a row has one panel for each of its values.
@@ -212,20 +222,21 @@ def against(
         BadInput: there would be too many panels.
     """
     frame = frame.reset_index(drop=True)
-    by = _lines_by(frame, by)
-    parts = _parts(frame, x, by)
+    keys = _lines_by(frame, keys)
+    parts = _parts(frame, x, keys)
     picture, rows = grid_of(len(figures), len(parts), title)
     if not are_numbers(frame[x]):
         rows[0][0].xaxis.update_units([str(value) for value in frame[x]])  # type: ignore[no-untyped-call]
     for name, row in zip(figures, rows, strict=True):
         heights = [
-            _draw_lines(panel, frame, x, by, name, part) for panel, (_, part) in zip(row, parts, strict=True)
+            _draw_lines(panel, frame, x, keys, name, part)
+            for panel, (_, part) in zip(row, parts, strict=True)
         ]
         row[0].set_ylabel(figure_label(name), fontsize=9)
-        for panel, found in zip(row, heights, strict=True):
+        for panel, panel_heights in zip(row, heights, strict=True):
             scale_to(panel, chain.from_iterable(heights))
             ticks_at(panel, list(frame[x]), unit_of(frame, x))
-            if not found:
+            if not panel_heights:
                 message = "no run has this figure"
                 panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", color="0.35")
     for (part_title, _), top, bottom in zip(parts, rows[0], rows[-1], strict=True):
@@ -238,7 +249,7 @@ def against(
 
 
 def _draw_lines(
-    panel: Axes, frame: pd.DataFrame, x: str, by: Sequence[str], name: str, part: pd.DataFrame
+    panel: Axes, frame: pd.DataFrame, x: str, keys: Sequence[str], name: str, part: pd.DataFrame
 ) -> list[float]:
     """Draw the runs *part* of *frame*; return the heights of points and bands.
 
@@ -246,21 +257,21 @@ def _draw_lines(
     A hundred lines have different pairs of a colour and a marker.
     """
     heights: list[float] = []
-    joined = are_numbers(frame[x])
-    for number, (label, of) in enumerate(lines_of(frame, by)):
+    connect = are_numbers(frame[x])
+    for number, (label, runs) in enumerate(lines_of(frame, keys)):
         colour = COLOURS[number % len(COLOURS)]
         marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
-        points = _points(of.loc[of.index.intersection(part.index)], x, name)
+        points = _points(runs.loc[runs.index.intersection(part.index)], x, name)
         if len(points):
             heights += [*points["mean"], *points["high"]]
             style = {"color": colour, "marker": marker, "markersize": 5, "label": label}
-            _draw_line(panel, points, joined, style)
+            _draw_line(panel, points, connect, style)
     return heights
 
 
-def _draw_line(panel: Axes, points: pd.DataFrame, joined: bool, style: dict[str, Any]) -> None:
-    """Draw the *points* of one line: *joined*, with a band; otherwise separate, with error bars."""
-    if joined:
+def _draw_line(panel: Axes, points: pd.DataFrame, connect: bool, style: dict[str, Any]) -> None:
+    """Draw the *points* of one line: with *connect* joined, with a band; else separate, with error bars."""
+    if connect:
         panel.plot(points["x"], points["mean"], **style)
         panel.fill_between(points["x"], points["low"], points["high"], color=style["color"], alpha=0.18, lw=0)
     else:
@@ -268,27 +279,27 @@ def _draw_line(panel: Axes, points: pd.DataFrame, joined: bool, style: dict[str,
         panel.errorbar(points["x"], points["mean"], half, linestyle="none", capsize=3, **style)
 
 
-def _mark(rows: Sequence[Sequence[Axes]], held: int) -> None:
+def _mark(rows: Sequence[Sequence[Axes]], plug_requests: int) -> None:
     """Mark the number of requests that a plug holds in all panels, with a text in the last panel."""
     for panel in chain.from_iterable(rows):
-        panel.axvline(held, color="0.6", linewidth=1, linestyle=":")
+        panel.axvline(plug_requests, color="0.6", linewidth=1, linestyle=":")
     rows[-1][-1].annotate(
-        f"a plug holds {held} requests", (held, 1), xycoords=("data", "axes fraction"), xytext=(4, -11),
-        textcoords="offset points", fontsize=8, color="0.35",
+        f"a plug holds {plug_requests} requests", (plug_requests, 1), xycoords=("data", "axes fraction"),
+        xytext=(4, -11), textcoords="offset points", fontsize=8, color="0.35",
     )  # fmt: skip
 
 
-def _lines_by(frame: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the keys of *by* that label a line: the keys with several values, or else the variant."""
-    return [key for key in by if frame[key].nunique() > 1] or [key for key in by if key == "variant"]
+def _lines_by(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Return the *keys* that label a line: those with several values, or else the variant."""
+    return [key for key in keys if frame[key].nunique() > 1] or [key for key in keys if key == "variant"]
 
 
-def _parts(frame: pd.DataFrame, x: str, by: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
+def _parts(frame: pd.DataFrame, x: str, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
     """Return a title and the runs of each panel; runs at one point of a line are then replications."""
-    return panels_of(frame, differing(frame, settings_of(frame), [x, *by]))
+    return panels_of(frame, differing(frame, settings_of(frame), [x, *keys]))
 
 
-def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
+def _points(frame: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
     """Return the mean and the interval of a figure at each *x*, sorted if *x* is a number.
 
     Runs without the figure are left out.  The interval of a single run is its value.
@@ -296,36 +307,36 @@ def _points(of: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for at, runs in of.groupby(x, sort=are_numbers(of[x])):
+    for position, runs in frame.groupby(x, sort=are_numbers(frame[x])):
         values = [float(value) for value in runs[name] if value == value]
         if values:
             interval = confidence_95(values) if len(values) > 1 else (values[0],) * 3
-            rows.append((at, *interval))
+            rows.append((position, *interval))
     return pd.DataFrame(rows, columns=["x", "mean", "low", "high"])
 
 
-def knees(frame: pd.DataFrame, x: str, name: str, by: Sequence[str]) -> Iterator[str]:
+def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterator[str]:
     """Yield a line of text for each line of each panel that has a knee."""
     if not are_numbers(frame[x]):
         return
-    by = _lines_by(frame, by)
-    for title, part in _parts(frame, x, by):
-        for label, of in lines_of(part, by):
-            points = _points(of, x, name)
+    keys = _lines_by(frame, keys)
+    for title, part in _parts(frame, x, keys):
+        for label, runs in lines_of(part, keys):
+            points = _points(runs, x, name)
             knee = knee_of(list(points["x"]), list(points["mean"]), list(points["high"] - points["mean"]))
             if knee is not None:
                 whose = ", ".join(text for text in (label, title) if text)
-                at = short(knee, unit_of(frame, x))
-                yield f"knee of {name}{f' of {whose}' if whose else ''}: {x} = {at}"
+                position = short(knee, unit_of(frame, x))
+                yield f"knee of {name}{f' of {whose}' if whose else ''}: {x} = {position}"
 
 
-def _held(results: Results, frame: pd.DataFrame) -> int | None:
+def _plug_requests(results: Results, frame: pd.DataFrame) -> int | None:
     """Return the number of requests that a plug holds; None if runs of *frame* differ in this bound."""
     rows = set(frame.index)
-    held = {
+    bounds = {
         setting_of(configuration, "kernel.plug.max_requests")
         for row, configuration in enumerate(results.configurations())
         if row in rows
     }
-    (only,) = held if len(held) == 1 else (None,)
-    return int(only) if isinstance(only, int) else None
+    (bound,) = bounds if len(bounds) == 1 else (None,)
+    return int(bound) if isinstance(bound, int) else None

@@ -71,11 +71,11 @@ def thread_times_picture(result: Result) -> Figure:
     variants = by_variant(result.runs)
     panels = []
     for variant, runs in variants:
-        of = f" of {variant}" if len(variants) > 1 else ""
-        seen = seen_names(runs)
-        names = [name for name in seen if any(_did_much(name, run) for run in runs)] or seen
+        suffix = f" of {variant}" if len(variants) > 1 else ""
+        active_names = seen_names(runs)
+        names = [name for name in active_names if any(_did_much(name, run) for run in runs)] or active_names
         names = names or list(dict.fromkeys(kind.name for run in runs for kind in run.kinds))
-        panels += [_panel_along(f"{name}{of}, by {', '.join(result.axes)}", name, runs) for name in names]
+        panels += [_panel_along(f"{name}{suffix}, by {', '.join(result.axes)}", name, runs) for name in names]
     return _figure(result.title, panels)
 
 
@@ -101,32 +101,32 @@ def _panel_along(title: str, name: str, runs: Sequence[Run]) -> _Panel:
     )
 
 
-def _figure(title: str, of: Sequence[_Panel]) -> Figure:
+def _figure(title: str, panels: Sequence[_Panel]) -> Figure:
     from textwrap import fill
 
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    drawn = [(bar.run, bar.kind) for panel in of for bar in panel.bars if bar.kind is not None]
-    causes = in_order({cause for run, kind in drawn for cause in seen_causes(run, [kind])})
-    large = _large(causes, drawn)
+    pairs = [(bar.run, bar.kind) for panel in panels for bar in panel.bars if bar.kind is not None]
+    causes = in_order({cause for run, kind in pairs for cause in seen_causes(run, [kind])})
+    large = _large(causes, pairs)
     colours = _colours([cause for cause in causes if cause in large])
-    if any(_rest_ns(kind, large) >= SEEN * run.length_ns for run, kind in drawn):
+    if any(_rest_ns(kind, large) >= SEEN * run.length_ns for run, kind in pairs):
         colours[SHORT] = (0.72, 0.7, 0.68, 1.0)
-    ratios = [len(panel.bars) + 1 for panel in of]
+    ratios = [len(panel.bars) + 1 for panel in panels]
     figure = Figure(figsize=(9.6, 0.34 * sum(ratios) + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
-    axes = figure.subplots(len(of), 1, squeeze=False, height_ratios=ratios)[:, 0]
-    for panel, on in zip(of, axes, strict=True):
+    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    for panel, subplot in zip(panels, axes, strict=True):
         for place, bar in enumerate(panel.bars):
             if bar.kind is not None:
-                _draw(on, place, bar.kind, bar.run.length_ns, colours)
-        on.set(
+                _draw(subplot, place, bar.kind, bar.run.length_ns, colours)
+        subplot.set(
             xlim=(0, 100), ylim=(len(panel.bars) - 0.5, -0.5),
             yticks=range(len(panel.bars)), yticklabels=[bar.label for bar in panel.bars],
         )  # fmt: skip
-        on.tick_params(length=0, labelsize=9)
-        on.spines[["top", "right", "left"]].set_visible(False)
-        on.set_title(panel.title, fontsize=9, loc="left")
+        subplot.tick_params(length=0, labelsize=9)
+        subplot.spines[["top", "right", "left"]].set_visible(False)
+        subplot.set_title(panel.title, fontsize=9, loc="left")
     axes[-1].set_xlabel("% of the run; white: idle", fontsize=9)
     handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
@@ -134,13 +134,13 @@ def _figure(title: str, of: Sequence[_Panel]) -> Figure:
     return figure
 
 
-def _large(causes: Sequence[str], drawn: Sequence[tuple[Run, Kind]]) -> set[str]:
+def _large(causes: Sequence[str], pairs: Sequence[tuple[Run, Kind]]) -> set[str]:
     """Return the causes that take at least `_SEEN_IN_A_BAR` of the run in some bar."""
     return {
         cause
         for cause in causes
         if cause not in AWAY
-        and any(kind.life.get(cause, 0) >= _SEEN_IN_A_BAR * run.length_ns for run, kind in drawn)
+        and any(kind.life.get(cause, 0) >= _SEEN_IN_A_BAR * run.length_ns for run, kind in pairs)
     }
 
 
@@ -154,16 +154,16 @@ def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[s
 
     `SHORT` has no colour if the rest takes less than `SEEN` of the run in every bar; then the rest is white.
     """
-    left = 0.0
+    start = 0.0
     parts = [(cause, kind.life[cause]) for cause in in_order(colours.keys() & kind.life.keys())]
     if SHORT in colours:
         parts.append((SHORT, _rest_ns(kind, colours)))
     for cause, ns in parts:
         share = 100 * ns / length_ns
         if share:
-            panel.barh(place, share, left=left, color=colours[cause], height=0.72, ec="w", lw=0.4)
-            _label_part(panel, cause, left + share / 2, place, share, colours[cause])
-        left += share
+            panel.barh(place, share, left=start, color=colours[cause], height=0.72, ec="w", lw=0.4)
+            _label_part(panel, cause, start + share / 2, place, share, colours[cause])
+        start += share
 
 
 def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour: Any) -> None:

@@ -30,25 +30,25 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     """
     from matplotlib.ticker import MaxNLocator
 
-    shown = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
-    made = any(len(outcome.samples) > 1 for outcome in shown)
-    reads = any(outcome.levels[f"{disk} reads"][-1] for outcome in shown for disk in outcome.disks)
-    absent = {*(() if made else (_FILES,)), *(() if reads else (_R_AWAIT,))}
+    runs = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
+    iterations = any(len(outcome.samples) > 1 for outcome in runs)
+    reads = any(outcome.levels[f"{disk} reads"][-1] for outcome in runs for disk in outcome.disks)
+    absent = {*(() if iterations else (_FILES,)), *(() if reads else (_R_AWAIT,))}
     names = [name for name in _PANELS if name not in absent]
-    figure, of = panels(len(names), title, height=1.6)
-    panel = dict(zip(names, of, strict=True))
-    step_s = max(outcome.levels["time_ns"][-1] for outcome in shown) / S / _BINS
-    for outcome, colour in zip(shown, cycle(COLOURS), strict=False):
+    figure, rows = panels(len(names), title, height=1.6)
+    panel = dict(zip(names, rows, strict=True))
+    step_s = max(outcome.levels["time_ns"][-1] for outcome in runs) / S / _BINS
+    for outcome, colour in zip(runs, cycle(COLOURS), strict=False):
         label = " ".join([outcome.variant, *map(str, outcome.point.values())])
         style: dict[str, Any] = {"color": colour, "linewidth": 1.3}
-        if made:
+        if iterations:
             _files(panel[_FILES], outcome, label, style)
         levels = {name: np.array(values) for name, values in outcome.levels.items()}
         seconds = levels["time_ns"] / S
         disks = disks_with_requests(outcome.levels, outcome.disks)
         for disk, line in zip(disks, cycle(LINES), strict=False):
-            named = label if len(disks) == 1 else f"{label}: {disk}"
-            _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": named})
+            disk_label = label if len(disks) == 1 else f"{label}: {disk}"
+            _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": disk_label})
         panel[_FLUSHERS].plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
         panel[_HELD].plot(*means_of(seconds, levels["held_writers"], step_s), **style)
         panel[_DIRTY].plot(seconds, levels["dirty"] + levels["writeback"], **style)
@@ -129,10 +129,10 @@ def awaits_of(
     Parts without requests are left out.
     """
     seconds = levels["time_ns"] / S
-    at, counts = rates_of(seconds, levels[counter], step_s)
+    middles, counts = rates_of(seconds, levels[counter], step_s)
     _, waits_ns = rates_of(seconds, levels[waits], step_s)
-    some = counts > 0
-    return at[some], waits_ns[some] / counts[some] / MS
+    mask = counts > 0
+    return middles[mask], waits_ns[mask] / counts[mask] / MS
 
 
 def means_of(

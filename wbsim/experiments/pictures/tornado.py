@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def tornado(of: Sensitivity) -> Figure:
+def tornado(result: Sensitivity) -> Figure:
     """Return a picture with a bar for each of the guesses that matter most, the longest on top.
 
     A bar is red towards the figure at the guess's low end, and blue towards the figure at its high end.  A
@@ -22,22 +22,24 @@ def tornado(of: Sensitivity) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    shown = [effect for effect in of.effects[:TORNADO] if effect.low is not None and effect.high is not None]
-    shown.sort(key=lambda effect: abs((effect.high or 0) - (effect.low or 0)))
-    figure = Figure(figsize=(9.6, 1.5 + 0.34 * len(shown)), layout="constrained")
+    effects = [
+        effect for effect in result.effects[:TORNADO] if effect.low is not None and effect.high is not None
+    ]
+    effects.sort(key=lambda effect: abs((effect.high or 0) - (effect.low or 0)))
+    figure = Figure(figsize=(9.6, 1.5 + 0.34 * len(effects)), layout="constrained")
     panel = figure.subplots()
-    for place, effect in enumerate(shown):
+    for place, effect in enumerate(effects):
         ends = [(effect.low, COLOURS[0]), (effect.high, COLOURS[1])]
         # If both ends lie on one side, the shorter half is drawn last, so that the longer one hides nothing.
-        for end, colour in sorted(ends, key=lambda end: -abs((end[0] or 0) - of.value)):
+        for end, colour in sorted(ends, key=lambda end: -abs((end[0] or 0) - result.value)):
             assert end is not None
-            panel.barh(place, end - of.value, left=of.value, color=colour, height=0.7)
-    names = [f"{effect.guess.path}\n{_range(effect.guess)}" for effect in shown]
-    panel.set_yticks(range(len(shown)), names, fontsize=7.5)
-    panel.axvline(of.value, color="0.3", linewidth=1)
-    if of.interval is not None:
-        panel.axvspan(*of.interval, color="0.92", zorder=0)
-    panel.set_xlabel(figure_label(of.figure))
+            panel.barh(place, end - result.value, left=result.value, color=colour, height=0.7)
+    names = [f"{effect.guess.path}\n{_range(effect.guess)}" for effect in effects]
+    panel.set_yticks(range(len(effects)), names, fontsize=7.5)
+    panel.axvline(result.value, color="0.3", linewidth=1)
+    if result.interval is not None:
+        panel.axvspan(*result.interval, color="0.92", zorder=0)
+    panel.set_xlabel(figure_label(result.figure))
     panel.spines[["top", "right", "left"]].set_visible(False)
     panel.tick_params(axis="y", length=0)
     figure.legend(
@@ -47,7 +49,7 @@ def tornado(of: Sensitivity) -> Figure:
         ],
         loc="outside lower center", ncols=2, frameon=False, fontsize=8,
     )  # fmt: skip
-    figure.suptitle(fill(of.title, 100), fontsize=10, x=0.02, ha="left")
+    figure.suptitle(fill(result.title, 100), fontsize=10, x=0.02, ha="left")
     return figure
 
 

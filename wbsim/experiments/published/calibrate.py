@@ -144,10 +144,10 @@ def _w25() -> Calibration:
     two errors are opposite.
     """
     cpu = MACHINES["w25-server"].processors
-    fitted = cpu.transaction_scale
-    assert fitted is not None, "the machine has its fitted value"
+    scale = cpu.transaction_scale
+    assert scale is not None, "the machine has its fitted value"
     rows = ("W25-A-pm-u", "W25-B-pm-u")
-    constants = {"transaction_scale": Constant(0.2, 0.001, rows, _of_processors("transaction_scale"), fitted)}
+    constants = {"transaction_scale": Constant(0.2, 0.001, rows, _of_processors("transaction_scale"), scale)}
 
     def change(errors: Errors) -> dict[str, float]:
         return {"transaction_scale": (errors["W25-A-pm-u"] + errors["W25-B-pm-u"]) / 2}

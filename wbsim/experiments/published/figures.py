@@ -40,8 +40,8 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _of_program(name: str, of: Callable[[ProgramResult], float]) -> Callable[[Outcome], float]:
-    return lambda outcome: of(outcome.programs[name])
+def _of_program(name: str, measure: Callable[[ProgramResult], float]) -> Callable[[Outcome], float]:
+    return lambda outcome: measure(outcome.programs[name])
 
 
 METRICS: Final[dict[tuple[str, str], Figure]] = {
@@ -52,16 +52,24 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
         for operation in ("create", "bulkstat", "lookup", "unlink")
     },
     ("fs_mark_wall_time", "s"): Figure(
-        "fs_mark_wall_time", "s", "fs_mark's own", _of_program("load", lambda of: of.wall_time), grows=True
+        "fs_mark_wall_time",
+        "s",
+        "fs_mark's own",
+        _of_program("load", lambda program: program.wall_time),
+        grows=True,
     ),
     ("sync_wall_time", "s"): Figure(
-        "sync_wall_time", "s", "sync's own", _of_program("sync", lambda of: of.wall_time), grows=True
+        "sync_wall_time",
+        "s",
+        "sync's own",
+        _of_program("sync", lambda program: program.wall_time),
+        grows=True,
     ),
     ("sync_system_cpu_time", "s"): Figure(
         "sync_system_cpu_time",
         "s",
         "sync's own",
-        _of_program("sync", lambda of: of.system_cpu_time),
+        _of_program("sync", lambda program: program.system_cpu_time),
         grows=True,
     ),
     ("inode_hash_remove_share_of_spin_contention", "percent"): Figure(
@@ -69,7 +77,8 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
         "%",
         "of all waiting for locks",
         lambda o: (
-            100 * share(o.locks["inode_hash_lock"]["wait_ns"], sum(of["wait_ns"] for of in o.locks.values()))
+            100
+            * share(o.locks["inode_hash_lock"]["wait_ns"], sum(lock["wait_ns"] for lock in o.locks.values()))
         ),
     ),
     ("create_rate", "files/s"): FIGURES["create_rate"],

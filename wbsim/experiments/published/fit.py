@@ -98,34 +98,38 @@ class Fit:
         )
 
 
-def fit(of: Calibration, how: How, report: Callable[[str], None]) -> Fit:
+def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fit:
     """Fit the constants, and pass a line about each round to *report*."""
-    runs = Runs(how, f"calibration with {of.config.name}", beside=True)
-    values = {name: constant.start for name, constant in of.constants.items()}
+    runs = Runs(how, f"calibration with {calibration.config.name}", beside=True)
+    values = {name: constant.start for name, constant in calibration.constants.items()}
     for number in range(1, MAX_ROUNDS + 1):
-        values = {name: of.constants[name].rounded(value) for name, value in values.items()}
-        overrides = [key.format(values[name]) for name, of_it in of.constants.items() for key in of_it.keys]
-        experiment = load(of.config, overrides)
-        cases = [case for case in experiment.cases if {*of.rows} & {*case.rows}]
+        values = {name: calibration.constants[name].rounded(value) for name, value in values.items()}
+        overrides = [
+            key.format(values[name])
+            for name, constant in calibration.constants.items()
+            for key in constant.keys
+        ]
+        experiment = load(calibration.config, overrides)
+        cases = [case for case in experiment.cases if {*calibration.rows} & {*case.rows}]
         jobs = [Job(case, how.seed, dice) for case in cases for dice in range(experiment.replications)]
         outcomes = runs.run(jobs).all_outcomes()
         errors = log_errors(cases, outcomes)
-        change = of.change(errors)
-        wanted = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
-        report(f"round {number}: {_shown(values)}; wanted change {_shown(wanted)}")
+        change = calibration.change(errors)
+        percents = {name: f"{100 * value:+.1f} %" for name, value in change.items()}
+        report(f"round {number}: {_text(values)}; wanted change {_text(percents)}")
         if max(map(abs, change.values())) < CLOSE_ENOUGH:
             break
-        values = of.improved(values, change, outcomes)
-    committed = {name: constant.committed for name, constant in of.constants.items()}
-    return Fit(values, committed, {row: exp(errors[row]) - 1 for row in of.rows}, number)
+        values = calibration.improved(values, change, outcomes)
+    committed = {name: constant.committed for name, constant in calibration.constants.items()}
+    return Fit(values, committed, {row: exp(errors[row]) - 1 for row in calibration.rows}, number)
 
 
-def machine_file(of: Calibration, made: Fit, command: str) -> str:
-    """Return a machine file with the constants as *made* by *command*; each names the rows that decide it."""
-    lines = [f'like = "{of.machine}"']
-    for name, constant in of.constants.items():
+def machine_file(calibration: Calibration, result: Fit, command: str) -> str:
+    """Return a machine file with the constants of *result* by *command*; each names its deciding rows."""
+    lines = [f'like = "{calibration.machine}"']
+    for name, constant in calibration.constants.items():
         for key in constant.keys:
-            path, _, value = key.format(made.fitted[name]).partition("=")
+            path, _, value = key.format(result.fitted[name]).partition("=")
             rows = ", ".join(f'"{row}"' for row in constant.rows)
             lines.append(
                 f'{path.removeprefix("machine.")} = {{ value = {value}, origin = "calibrated",'
@@ -152,5 +156,5 @@ def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, 
     return errors
 
 
-def _shown(values: Mapping[str, object]) -> str:
+def _text(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items())

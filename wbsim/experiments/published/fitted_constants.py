@@ -20,9 +20,13 @@ def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
     """
     constants: dict[str, list[str]] = {}
     for number in spec.numbers():
-        given = number.given
-        if given is not None and given.origin is Origin.CALIBRATED and (given.targets or not to_rows):
-            for report in sorted({*_REPORT.findall(" ".join((*given.targets, given.source)))}):
+        provenance = number.given
+        if (
+            provenance is not None
+            and provenance.origin is Origin.CALIBRATED
+            and (provenance.targets or not to_rows)
+        ):
+            for report in sorted({*_REPORT.findall(" ".join((*provenance.targets, provenance.source)))}):
                 constants.setdefault(report, []).append(number.path)
     return constants
 
@@ -32,16 +36,16 @@ def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
 
     The note is None if there are no such constants.
     """
-    found: dict[str, dict[str, None]] = {}
+    constants: dict[str, dict[str, None]] = {}
     machines = {id(case.scenario.machine): case.scenario.machine for case in cases if not case.rows}
     for machine in machines.values():  # points of a sweep share an unchanged machine
         for report, paths in fitted_to(machine, to_rows=True).items():
-            found.setdefault(report, {}).update(dict.fromkeys(paths))
-    if not found:
+            constants.setdefault(report, {}).update(dict.fromkeys(paths))
+    if not constants:
         return None
-    of = ", ".join(f"{', '.join(map(_short, paths))} ({report})" for report, paths in found.items())
+    names = ", ".join(f"{', '.join(map(_short, paths))} ({report})" for report, paths in constants.items())
     return (
-        f"these constants of the machine were fitted to another report: {of};\n"
+        f"these constants of the machine were fitted to another report: {names};\n"
         "wbsim list machines shows which machines were fitted to nothing"
     )
 

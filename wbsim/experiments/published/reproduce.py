@@ -83,12 +83,12 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, 
     Raises:
         BadInput: a report is unknown.
     """
-    known = list(dict.fromkeys(row.report for row in published_rows()))
+    names = list(dict.fromkeys(row.report for row in published_rows()))
     for report in reports:
-        if report not in known:
-            raise bad("reproduce", f"{report!r} is not a report; use one of {', '.join(known)}")
-    wanted = list(dict.fromkeys(reports)) or list(CONFIGS)
-    experiments = [_experiment(report, quick) for report in wanted if report in CONFIGS]
+        if report not in names:
+            raise bad("reproduce", f"{report!r} is not a report; use one of {', '.join(names)}")
+    selection = list(dict.fromkeys(reports)) or list(CONFIGS)
+    experiments = [_experiment(report, quick) for report in selection if report in CONFIGS]
     jobs = [
         Job(case, how.seed, replication)
         for experiment in experiments
@@ -96,21 +96,21 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, 
         for replication in range(replications or experiment.replications)
     ]
     cases = [case for experiment in experiments for case in experiment.cases]
-    before = os.times()
-    outcomes = run_jobs(jobs, how, f"Reproduction of {', '.join(wanted)}").all_outcomes() if jobs else []
-    after = os.times()
-    used = sum(after[:4]) - sum(before[:4])
+    start_times = os.times()
+    outcomes = run_jobs(jobs, how, f"Reproduction of {', '.join(selection)}").all_outcomes() if jobs else []
+    end_times = os.times()
+    cpu_s = sum(end_times[:4]) - sum(start_times[:4])
     calibrated = {target for case in cases for target in _targets(case.scenario)}
     rows = []
     for row in published_rows():
-        if row.report in wanted:
+        if row.report in selection:
             runs = [outcome for job, outcome in zip(jobs, outcomes, strict=True) if row.id in job.case.rows]
             smaller = quick and any(case.quick for case in cases if row.id in case.rows)
             rows.append(row_of(row, runs, calibrated, smaller))
     peak = max((outcome.peak_rss_mib for outcome in outcomes), default=0.0)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     constants = constants_of(experiments)
-    return Reproduction(rows, constants, used, max(peak, own), how.seed, INTERVAL, quick, outcomes)
+    return Reproduction(rows, constants, cpu_s, max(peak, own), how.seed, INTERVAL, quick, outcomes)
 
 
 def _experiment(report: str, quick: bool) -> Experiment:
@@ -119,7 +119,9 @@ def _experiment(report: str, quick: bool) -> Experiment:
     if not quick:
         return whole
     quick_of = {case.variant: case.quick for case in whole.cases}
-    cases = tuple(case for variant, of in quick_of.items() for case in load(path, of, variant).cases)
+    cases = tuple(
+        case for variant, overrides in quick_of.items() for case in load(path, overrides, variant).cases
+    )
     return replace(whole, cases=cases, replications=1)
 
 
@@ -138,14 +140,14 @@ def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smalle
         return Row(row.id, row.value, row.unit, None, None, None, "not modelled yet")
     value, low, high = interval_of(metric, runs)
     steady = steady_of(metric, runs[0]) if len(runs) == 1 else None
-    known = not math.isnan(value)
-    error = value / row.value - 1 if known and row.value and not (smaller and metric.grows) else None
+    has_value = not math.isnan(value)
+    error = value / row.value - 1 if has_value and row.value and not (smaller and metric.grows) else None
     interval = None if math.isnan(low) else (low, high)
     return Row(
         row.id,
         row.value,
         row.unit,
-        value if known else None,
+        value if has_value else None,
         interval,
         error,
         "calibrated" if row.id in calibrated else "predicted",

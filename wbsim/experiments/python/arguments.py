@@ -29,20 +29,21 @@ def checked(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
         return validate_call(config=ConfigDict(strict=True))(function)
 
     @wraps(function)
-    def call(*given: GivenT.args, **named: GivenT.kwargs) -> ResultT:
+    def call(*arguments: GivenT.args, **keywords: GivenT.kwargs) -> ResultT:
         names = list(signature(function).parameters)
-        for name, value in (*zip(names, given, strict=False), *named.items()):
-            if (what := _never(value)) is not None:
-                raise bad(f"{function.__name__}()", what, name)
+        for name, value in (*zip(names, arguments, strict=False), *keywords.items()):
+            if (message := _never(value)) is not None:
+                raise bad(f"{function.__name__}()", message, name)
         try:
-            return validated()(*given, **named)
+            return validated()(*arguments, **keywords)
         except ValidationError as error:
             if error.title != function.__qualname__:
                 raise
-            found = {_name(of["loc"][0], names): of for of in error.errors()}
+            details = {_name(detail["loc"][0], names): detail for detail in error.errors()}
             raise BadInput(
-                [Problem(f"{function.__name__}()", name, f"is {_short(of['input'])}; {of['msg'].lower()}")
-                 for name, of in found.items()]
+                [Problem(f"{function.__name__}()", name,
+                         f"is {_short(detail['input'])}; {detail['msg'].lower()}")
+                 for name, detail in details.items()]
             ) from None  # fmt: skip
 
     return call
@@ -67,7 +68,7 @@ def _never(value: object) -> str | None:
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if isinstance(value, list | tuple):
-        return next((what for of in value if (what := _never(of)) is not None), None)
+        return next((message for item in value if (message := _never(item)) is not None), None)
     return None
 
 
@@ -82,21 +83,21 @@ def listed(key: str, values: object) -> list[object]:
     return list(values)
 
 
-def known(what: str, name: object, names: Iterable[str]) -> str:
+def known(place: str, name: object, names: Iterable[str]) -> str:
     """Return *name* if it is one of *names*.
 
     Raises:
         BadInput: *name* is not one of *names*.
     """
-    there = list(names)
-    if isinstance(name, str) and name in there:
+    choices = list(names)
+    if isinstance(name, str) and name in choices:
         return name
-    raise bad(what, unknown_key(str(name), there), _short(name))
+    raise bad(place, unknown_key(str(name), choices), _short(name))
 
 
-def _name(at: object, names: list[str]) -> str:
-    """Return the name of a parameter; *at*: its place in *names*, or its name."""
-    return names[at] if isinstance(at, int) and at < len(names) else str(at)
+def _name(position: object, names: list[str]) -> str:
+    """Return the name of a parameter; *position*: its place in *names*, or its name."""
+    return names[position] if isinstance(position, int) and position < len(names) else str(position)
 
 
 def _short(value: object) -> str:

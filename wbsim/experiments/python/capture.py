@@ -87,10 +87,13 @@ class Capture:
     @checked
     def __init__(self, path: str | Path, device: str | None = None) -> None:
         self._capture = open_capture(Path(path))
-        self._of = conditions_of(self._capture, Options(device, **dict.fromkeys(_OPTIONS)))
+        self._conditions = conditions_of(self._capture, Options(device, **dict.fromkeys(_OPTIONS)))
 
     def __repr__(self) -> str:
-        return f"<capture {self._capture.path.name} of Linux {self._of.kernel}, device {self._of.device}>"
+        return (
+            f"<capture {self._capture.path.name} of Linux {self._conditions.kernel},"
+            f" device {self._conditions.device}>"
+        )
 
     @property
     def rules(self) -> PlugRules:
@@ -105,7 +108,7 @@ class Capture:
             32
             >>> mine = capture.rules.model_copy(update={"max_requests": 64})
         """
-        return PLUG_RULES[self._of.era]
+        return PLUG_RULES[self._conditions.era]
 
     def judge(self, rules: PlugRules | None = None) -> Verdict:
         """Compare every decision of the kernel with the decision under some rules of the plug.
@@ -128,9 +131,9 @@ class Capture:
             >>> capture.judge(capture.rules.model_copy(update={"max_requests": 1})).agrees
             False
         """
-        of = self._of
-        steps = steps_of(self._capture.events(), of.scheduler)
-        return replay(steps, rules or self.rules, of.limits, of.scheduler, of.device)
+        conditions = self._conditions
+        steps = steps_of(self._capture.events(), conditions.scheduler)
+        return replay(steps, rules or self.rules, conditions.limits, conditions.scheduler, conditions.device)
 
     def what_if(self, rules: Mapping[str, PlugRules] | None = None) -> pd.DataFrame:
         """Return the requests that other rules of the plug would have made of the bios of the capture.
@@ -161,10 +164,10 @@ class Capture:
         import pandas as pd
 
         rows = []
-        for name, found in self._issued(PLUG_RULES if rules is None else rules).items():
-            sectors = sum(length * count for length, count in found.lengths.items())
-            mean_kib = sectors * SECTOR_BYTES / KIB / max(found.requests, 1)
-            rows.append({"rules": name, "requests": found.requests, "mean_size_kib": mean_kib})
+        for name, result in self._requests(PLUG_RULES if rules is None else rules).items():
+            sectors = sum(length * count for length, count in result.lengths.items())
+            mean_kib = sectors * SECTOR_BYTES / KIB / max(result.requests, 1)
+            rows.append({"rules": name, "requests": result.requests, "mean_size_kib": mean_kib})
         return pd.DataFrame(rows)
 
     def draw(self, rules: Mapping[str, PlugRules] | None = None) -> Figure:
@@ -188,13 +191,18 @@ class Capture:
             >>> capture = wbsim.Capture("tests/captures/dd12.trace.xz")
             >>> capture.draw({"3.11": wbsim.PLUG_RULES["3.11"]}).savefig("requests.png")
         """
-        shown = {self._of.era: self.rules, **(PLUG_RULES if rules is None else rules)}
-        return figure(self._capture.path.name, self._of, self._issued(shown))
+        all_rules = {self._conditions.era: self.rules, **(PLUG_RULES if rules is None else rules)}
+        return figure(self._capture.path.name, self._conditions, self._requests(all_rules))
 
-    def _issued(self, rules: Mapping[str, PlugRules]) -> dict[str, Issued]:
+    def _requests(self, rules: Mapping[str, PlugRules]) -> dict[str, Issued]:
         """Return the requests of each of *rules*, by name."""
-        of = self._of
-        return what_if(steps_of(self._capture.events(), of.scheduler), rules, of.limits, of.device)
+        conditions = self._conditions
+        return what_if(
+            steps_of(self._capture.events(), conditions.scheduler),
+            rules,
+            conditions.limits,
+            conditions.device,
+        )
 
 
 _OPTIONS = ("kernel", "scheduler", "nomerges", "max_sectors_kb", "max_segments")

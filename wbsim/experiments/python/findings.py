@@ -118,14 +118,14 @@ class Findings:
         import pandas as pd
 
         rows = []
-        for of in self._cases():
-            interval = interval_of(FIGURES[known("summary()", figure, FIGURES)], of)
-            steady = steady_of(FIGURES[figure], of[0]) if len(of) == 1 else None
+        for runs in self._cases():
+            interval = interval_of(FIGURES[known("summary()", figure, FIGURES)], runs)
+            steady = steady_of(FIGURES[figure], runs[0]) if len(runs) == 1 else None
             rows.append(
                 {
-                    "variant": of[0].variant, **of[0].point, "runs": len(of), COLUMNS[figure]: interval.mean,
-                    "low": interval.low, "high": interval.high, "steady": steady and steady.value,
-                    "steady_since_s": steady and steady.since,
+                    "variant": runs[0].variant, **runs[0].point, "runs": len(runs),
+                    COLUMNS[figure]: interval.mean, "low": interval.low, "high": interval.high,
+                    "steady": steady and steady.value, "steady_since_s": steady and steady.since,
                 }
             )  # fmt: skip
         return pd.DataFrame(rows)
@@ -174,13 +174,13 @@ class Findings:
         import pandas as pd
 
         frames = []
-        for of in self.outcomes:
-            levels = pd.DataFrame(of.levels)
+        for outcome in self.outcomes:
+            levels = pd.DataFrame(outcome.levels)
             columns: dict[str, object] = {
-                **self._keys(of), "time_s": levels["time_ns"] / S,
+                **self._keys(outcome), "time_s": levels["time_ns"] / S,
                 **{COLUMNS[name]: levels[name] for name in READ},
             }  # fmt: skip
-            for disk in of.disks:
+            for disk in outcome.disks:
                 columns[f"{disk}_requests"] = levels[f"{disk} ios"]
                 columns[f"{disk}_busy_s"] = levels[f"{disk} busy_ns"] / S
                 columns[f"{disk}_queued"] = levels[f"{disk} queued"]
@@ -188,10 +188,10 @@ class Findings:
                 columns[f"{disk}_reads"] = levels[f"{disk} reads"]
                 for way, waits, counter in (("w", "write_wait", "ios"), ("r", "read_wait", "reads")):
                     columns[f"{disk}_{waits}_s"] = levels[f"{disk} {waits}_ns"] / S
-                    waited, ended = (
+                    wait_ns, count = (
                         np.diff(levels[f"{disk} {name}"], prepend=0) for name in (f"{waits}_ns", counter)
                     )
-                    columns[f"{disk}_{way}_await_ms"] = waited / np.where(ended, ended, np.nan) / MS
+                    columns[f"{disk}_{way}_await_ms"] = wait_ns / np.where(count, count, np.nan) / MS
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
 
@@ -225,12 +225,12 @@ class Findings:
         return pd.DataFrame(
             [
                 {
-                    **self._keys(of),
+                    **self._keys(outcome),
                     **{name: value for name, value in asdict(sample).items() if name != "readings"},
                     **{COLUMNS[name]: value for name, value in sample.readings.items()},
                 }
-                for of in self.outcomes
-                for sample in of.samples
+                for outcome in self.outcomes
+                for sample in outcome.samples
             ]
         )
 
@@ -257,12 +257,18 @@ class Findings:
         import pandas as pd
 
         rows = []
-        for of in self.outcomes:
-            for thread, life in of.lives.items():
+        for outcome in self.outcomes:
+            for thread, life in outcome.lives.items():
                 for name, ns in life.items():
                     state, _, cause = name.partition(" ")
                     rows.append(
-                        {**self._keys(of), "thread": thread, "state": state, "cause": cause, "time_s": ns / S}
+                        {
+                            **self._keys(outcome),
+                            "thread": thread,
+                            "state": state,
+                            "cause": cause,
+                            "time_s": ns / S,
+                        }
                     )
         return pd.DataFrame(rows)
 
@@ -290,8 +296,8 @@ class Findings:
         import pandas as pd
 
         rows = []
-        for of in self.outcomes:
-            for name, program in of.programs.items():
+        for outcome in self.outcomes:
+            for name, program in outcome.programs.items():
                 for call, calls in program.calls.items():
                     percentiles = {
                         f"p{percent.replace('.', '_')}_us": ns / US
@@ -299,7 +305,7 @@ class Findings:
                     }
                     rows.append(
                         {
-                            **self._keys(of), "program": name, "call": call, "calls": calls.count,
+                            **self._keys(outcome), "program": name, "call": call, "calls": calls.count,
                             "mean_us": calls.mean_ns / US, **percentiles, "max_us": calls.max_ns / US,
                         }
                     )  # fmt: skip
@@ -366,7 +372,7 @@ class Findings:
             >>> found.plot(y=["write_iops", "file_rate"]).savefig("kernels.png")
             >>> found.plot("replication", "wall_time", by="kernel.like").savefig("runs.png")
         """
-        frame, choice = self._chosen("plot()", where)
+        frame, choice = self._choose("plot()", where)
         x = x if x is not None else self.axes[0] if self.axes else "variant"
         names = [known("plot()", name, FIGURES) for name in _texts(y)]
         if not names:
@@ -407,7 +413,7 @@ class Findings:
             >>> found = wbsim.load("question.toml").vary(sweep).run()
             >>> found.heat_map("workload.files", "kernel.like", "file_rate").savefig("map.png")
         """
-        frame, choice = self._chosen("heat_map()", where)
+        frame, choice = self._choose("heat_map()", where)
         for name in (x, y):
             known("heat_map()", name, map(str, frame))
         if x == y:
@@ -436,12 +442,12 @@ class Findings:
             >>> found = wbsim.load("question.toml").run()
             >>> found.over_time().savefig("time.png")
         """
-        seen = [of for of in self.outcomes if of.levels["time_ns"]]
-        if not seen:
+        outcomes = [outcome for outcome in self.outcomes if outcome.levels["time_ns"]]
+        if not outcomes:
             raise bad(
                 "over_time()", "all runs ended before the first sample of their levels; make more files"
             )
-        return over_time(self.title, seen)
+        return over_time(self.title, outcomes)
 
     def where_time_goes(self) -> Figure:
         """Return a picture of how the threads of each case spent their time, in % of the run.
@@ -467,24 +473,24 @@ class Findings:
     def _results(self) -> Results:
         return Results(self.title, self.axes, list(self.outcomes), [])
 
-    def _chosen(
-        self, what: str, where: Mapping[str, object] | None
+    def _choose(
+        self, place: str, where: Mapping[str, object] | None
     ) -> tuple[pd.DataFrame, dict[str, list[object]]]:
         """Return the frame of the runs that *where* chooses, and the values of each of its keys as a list."""
-        frame = self._named()
+        frame = self._unitless_frame()
         settings = [*settings_of(frame), *IDENTITY]
         choice = {
-            known(what, key, settings): list(value) if isinstance(value, list | tuple) else [value]
+            known(place, key, settings): list(value) if isinstance(value, list | tuple) else [value]
             for key, value in (where or {}).items()
         }
-        return chosen(frame, choice, f"{what}: where"), choice
+        return chosen(frame, choice, f"{place}: where"), choice
 
-    def _named(self) -> pd.DataFrame:
+    def _unitless_frame(self) -> pd.DataFrame:
         """Return `frame` with the names of figures as columns, without units."""
         return self.frame().rename(columns={column: name for name, column in COLUMNS.items()})
 
-    def _keys(self, of: Outcome) -> dict[str, object]:
-        return {"variant": of.variant, **of.point, "replication": of.replication}
+    def _keys(self, outcome: Outcome) -> dict[str, object]:
+        return {"variant": outcome.variant, **outcome.point, "replication": outcome.replication}
 
     def _cases(self) -> list[list[Outcome]]:
         from wbsim.experiments.formats.report import by_case

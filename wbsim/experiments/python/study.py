@@ -62,9 +62,9 @@ class Study:
     def __repr__(self) -> str:
         """Return the source and all fields that differ from their defaults, cut where they are long."""
         source = self.source.name if isinstance(self.source, Path) else self.source
-        others = ((of.name, getattr(self, of.name), of.default) for of in fields(self)[1:])
-        shown = [f"{name}={_cut(value)}" for name, value, default in others if value != default]
-        return f"Study({', '.join([_cut(source), *shown])})"
+        settings = ((field.name, getattr(self, field.name), field.default) for field in fields(self)[1:])
+        texts = [f"{name}={_cut(value)}" for name, value, default in settings if value != default]
+        return f"Study({', '.join([_cut(source), *texts])})"
 
     @checked
     def set(self, changes: Mapping[str, object]) -> Study:
@@ -159,7 +159,7 @@ class Study:
             20
         """
         join = ".." if samples is not None else ","
-        lists = tuple(f"{key}={join.join(map(_toml, listed(key, of)))}" for key, of in values.items())
+        lists = tuple(f"{key}={join.join(map(_toml, listed(key, value)))}" for key, value in values.items())
         return replace(self, lists=(*self.lists, *lists), together=together, samples=samples)
 
     def experiment(self) -> Experiment:
@@ -180,10 +180,10 @@ class Study:
             >>> [case.label for case in experiment.cases]
             ['base-250', 'base-500']
         """
-        asked = Asked(self.lists, self.together, self.samples)
+        sweep = Asked(self.lists, self.together, self.samples)
         if isinstance(self.source, Path):
-            return load_experiment(self.source, self.changes, self.only, asked)
-        return parse(self.source, "text", self.changes, self.only, asked)
+            return load_experiment(self.source, self.changes, self.only, sweep)
+        return parse(self.source, "text", self.changes, self.only, sweep)
 
     @checked
     def run(
@@ -234,14 +234,16 @@ class Study:
             >>> len(found.frame())
             2
         """
-        shown = progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
+        show_progress = (
+            progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
+        )
         precision = precision_of(until_ci, "run(): until_ci") if until_ci is not None else None
         experiment = self.experiment()
         directory = Path(out) if out is not None else None
         refuse_file(directory, "run(): out")
-        how = How(seed, directory, jobs, cluster, "always" if shown else "nothing")
-        ran = run_experiment(experiment, how, replications, precision)
-        return Findings(experiment.title, experiment.axes, tuple(ran.all_outcomes()))
+        how = How(seed, directory, jobs, cluster, "always" if show_progress else "nothing")
+        batch = run_experiment(experiment, how, replications, precision)
+        return Findings(experiment.title, experiment.axes, tuple(batch.all_outcomes()))
 
 
 def _cut(value: object) -> str:
@@ -258,7 +260,7 @@ def _toml(value: object) -> str:
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(of)}" for key, of in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return str(value)
@@ -345,5 +347,5 @@ def results(directory: str | Path) -> Findings:
     path = Path(directory)
     if not is_there(path / PLAN):
         raise bad(str(path), f"has no results ({PLAN} is missing); make some with Study.run(out=...)")
-    of = read_results(path)
-    return Findings(of.title, of.axes, tuple(of.outcomes))
+    contents = read_results(path)
+    return Findings(contents.title, contents.axes, tuple(contents.outcomes))

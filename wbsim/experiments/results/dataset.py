@@ -48,9 +48,9 @@ def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.
 
     If all are quantities of one kind, `unit_of` returns their base unit.
     """
-    found = [_quantity(value) for value in values]
-    column: list[Any] = [number for number, _ in found]
-    units = {unit for _, unit in found}
+    quantities = [_quantity(value) for value in values]
+    column: list[Any] = [number for number, _ in quantities]
+    units = {unit for _, unit in quantities}
     if None in column:
         column = [*map(str, values)]
     frame = frame.assign(**{key: column})

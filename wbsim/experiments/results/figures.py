@@ -52,8 +52,8 @@ class Figure:
         """Return the figure of the complete run; nan if it is unknown."""
         if self.total is not None:
             return self.total(outcome)
-        of = outcome.readings if self.until_end else outcome.samples[-1].readings
-        return of[self.name]
+        readings = outcome.readings if self.until_end else outcome.samples[-1].readings
+        return readings[self.name]
 
     @property
     def iteration(self) -> Callable[[Sample, Sample], float] | None:
@@ -80,8 +80,8 @@ class Figure:
 _SUFFIXES: Final = {"1": "", "1/s": "_per_s", "MB/s": "_mb_per_s", "%": "_percent"}
 
 
-def _per_s(amount: float, before: Sample, after: Sample) -> float:
-    return amount * S / (after.end_ns - before.end_ns)
+def _per_s(amount: float, earlier: Sample, later: Sample) -> float:
+    return amount * S / (later.end_ns - earlier.end_ns)
 
 
 def share(part: float, whole: float) -> float:
@@ -96,15 +96,15 @@ def known(value: float | None) -> float:
 
 def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
     """Return the sums of the counters of *disks*, the busy time of the busiest disk, and the mean waits."""
-    of = list(disks)
-    ios, reads = sum(disk.ios for disk in of), sum(disk.reads for disk in of)
-    read_ms = sum(disk.reads * disk.r_await for disk in of if disk.r_await is not None)
-    write_ms = sum(disk.ios * disk.w_await for disk in of if disk.w_await is not None)
+    results = list(disks)
+    ios, reads = sum(disk.ios for disk in results), sum(disk.reads for disk in results)
+    read_ms = sum(disk.reads * disk.r_await for disk in results if disk.r_await is not None)
+    write_ms = sum(disk.ios * disk.w_await for disk in results if disk.w_await is not None)
     return DiskResult(
         ios=ios,
-        merges=sum(disk.merges for disk in of),
-        sectors=sum(disk.sectors for disk in of),
-        busy_time=max((disk.busy_time for disk in of), default=0.0),
+        merges=sum(disk.merges for disk in results),
+        sectors=sum(disk.sectors for disk in results),
+        busy_time=max((disk.busy_time for disk in results), default=0.0),
         reads=reads,
         r_await=read_ms / reads if reads else None,
         w_await=write_ms / ios if ios else None,
@@ -126,13 +126,13 @@ def _of_disks(outcome: Outcome) -> DiskResult:
     return all_disks(outcome.disks.values())
 
 
-def _on_disk(of: Callable[[DiskResult, float], float]) -> Callable[[Outcome], float]:
-    """Return a function that computes *of* from the counters and the time when all data was on disk."""
+def _on_disk(measure: Callable[[DiskResult, float], float]) -> Callable[[Outcome], float]:
+    """Return a function that computes *measure* from the counters and the time when all data was on disk."""
 
     def whole(outcome: Outcome) -> float:
         if outcome.on_disk_time is None:
             return nan
-        return of(all_disks(outcome.disks_at_end.values()), outcome.on_disk_time)
+        return measure(all_disks(outcome.disks_at_end.values()), outcome.on_disk_time)
 
     return whole
 
@@ -153,7 +153,7 @@ def _in_kernel_ns(outcome: Outcome) -> int:
     return sum(ns for life in lives for cause, ns in life.items() if cause.startswith(("system", "spinning")))
 
 
-def _waiting(outcome: Outcome) -> float:
+def _waiters(outcome: Outcome) -> float:
     """Return the mean number of threads that wait for locks.
 
     This is the wait for locks per simulated file, times the rate of all files.
@@ -173,8 +173,10 @@ def _calls(outcome: Outcome, call: str) -> list[CallResult]:
 
 
 def _mean_latency_us(outcome: Outcome, call: str) -> float:
-    of = _calls(outcome, call)
-    return share(sum(calls.mean_ns * calls.count for calls in of) / US, sum(calls.count for calls in of))
+    results = _calls(outcome, call)
+    return share(
+        sum(calls.mean_ns * calls.count for calls in results) / US, sum(calls.count for calls in results)
+    )
 
 
 def _longest_us(outcome: Outcome, call: str) -> float:
@@ -182,11 +184,11 @@ def _longest_us(outcome: Outcome, call: str) -> float:
 
 
 def _percentile_us(outcome: Outcome, call: str, percent: str) -> float:
-    of = _calls(outcome, call)
-    if not of:
+    results = _calls(outcome, call)
+    if not results:
         return nan
-    bins = merged(calls.bins_ns for calls in of)
-    ends = min(calls.min_ns for calls in of), max(calls.max_ns for calls in of)
+    bins = merged(calls.bins_ns for calls in results)
+    ends = min(calls.min_ns for calls in results), max(calls.max_ns for calls in results)
     return percentiles_of(bins, *ends)[percent] / US
 
 
@@ -217,7 +219,7 @@ def _latency_figures(call: str) -> Iterator[Figure]:
     )
 
 
-def _held(machine: Machine) -> int:
+def _throttled_threads(machine: Machine) -> int:
     """Return the number of threads of programs that the throttle holds back."""
     tasks = [thread.task for thread in machine.threads]
     return sum(task.waits_for in (THROTTLED, CONGESTION) for task in tasks if task.seated)
@@ -382,7 +384,9 @@ _FIGURES: Final = (
     ),
     Figure("limit", "MiB", "limit of dirty memory", reads=lambda m: _mib(m.cache.thresholds().limit)),
     Figure("flushers", "1", "number of flushers", reads=lambda m: m.flushers.alive),
-    Figure("held_writers", "1", "number of threads of programs that the throttle holds", reads=_held),
+    Figure(
+        "held_writers", "1", "number of threads of programs that the throttle holds", reads=_throttled_threads
+    ),
     Figure(
         "flusher_spin_time",
         "s",
@@ -396,11 +400,11 @@ _FIGURES: Final = (
         "lock_wait_time",
         "s",
         "time for which all threads wait for locks",
-        lambda o: sum(of["wait_ns"] for of in o.locks.values()) / S,
+        lambda o: sum(lock["wait_ns"] for lock in o.locks.values()) / S,
         grows=True,
         until_end=True,
     ),
-    Figure("waiting_processors", "1", "mean number of threads that wait for locks", _waiting, until_end=True),
+    Figure("waiting_processors", "1", "mean number of threads that wait for locks", _waiters, until_end=True),
     Figure(
         "system_processors",
         "1",

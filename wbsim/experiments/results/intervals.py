@@ -50,8 +50,8 @@ def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
 
 def _confidence_of(values: Sequence[float]) -> Interval:
     """Return the interval of the known values among *values*; see `interval_of`."""
-    known = [value for value in values if not isnan(value)]
-    return confidence_95(known) if len(known) > 1 else Interval(known[0] if known else NAN, NAN, NAN)
+    numbers = [value for value in values if not isnan(value)]
+    return confidence_95(numbers) if len(numbers) > 1 else Interval(numbers[0] if numbers else NAN, NAN, NAN)
 
 
 class _Step(NamedTuple):
@@ -103,19 +103,19 @@ def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
     return Steady(weighted / length_ns, steady[0].from_ns / S)
 
 
-def paired(figure: Figure, one: Sequence[Outcome], other: Sequence[Outcome]) -> Interval:
-    """Return the mean difference of *figure*, *other* minus *one*, over their common replications.
+def paired(figure: Figure, base: Sequence[Outcome], runs: Sequence[Outcome]) -> Interval:
+    """Return the mean difference of *figure*, *runs* minus *base*, over their common replications.
 
     The bounds are nan if fewer than two differences are known.
 
     Raises:
         ValueError: there are fewer than two pairs.
     """
-    of_one = {outcome.replication: figure.whole(outcome) for outcome in one}
+    base_figures = {outcome.replication: figure.whole(outcome) for outcome in base}
     differences = [
-        figure.whole(outcome) - of_one[outcome.replication]
-        for outcome in other
-        if outcome.replication in of_one
+        figure.whole(outcome) - base_figures[outcome.replication]
+        for outcome in runs
+        if outcome.replication in base_figures
     ]
     if len(differences) < 2:
         raise ValueError(f"a paired difference needs two pairs of runs, not {len(differences)}")
@@ -179,37 +179,37 @@ def knee_of(xs: Sequence[float], ys: Sequence[float], halves: Sequence[float] = 
     )
     if len(points) < 4:
         return None
-    along = [x for x, _, _ in points]
-    if along[0] > 0 and along[-1] > 8 * along[0]:
-        along = [log2(x) for x in along]
+    positions = [x for x, _, _ in points]
+    if positions[0] > 0 and positions[-1] > 8 * positions[0]:
+        positions = [log2(x) for x in positions]
     heights = [y for _, y, _ in points]
-    span, rise = along[-1] - along[0], max(heights) - min(heights)
+    span, rise = positions[-1] - positions[0], max(heights) - min(heights)
     if not span or rise < WORTH * max(map(abs, heights)) or not rise:
         return None
-    us = [round((x - along[0]) / span, _DIGITS) for x in along]
+    us = [round((x - positions[0]) / span, _DIGITS) for x in positions]
     vs = [round((y - min(heights)) / rise, _DIGITS) for y in heights]
     noise = [half / rise for _, _, half in points]
     best, knee = -inf, None
     for place in range(1, len(points) - 1):
-        above = round(vs[place] - vs[0] - us[place] * (vs[-1] - vs[0]), _DIGITS)
-        if above > best and _saturates(us, vs, noise, place, above):
-            best, knee = above, points[place][0]
+        excess = round(vs[place] - vs[0] - us[place] * (vs[-1] - vs[0]), _DIGITS)
+        if excess > best and _saturates(us, vs, noise, place, excess):
+            best, knee = excess, points[place][0]
     return knee
 
 
 def _saturates(
-    us: Sequence[float], vs: Sequence[float], noise: Sequence[float], place: int, above: float
+    us: Sequence[float], vs: Sequence[float], noise: Sequence[float], place: int, excess: float
 ) -> bool:
-    """Return whether the point at *place*, which is *above* the line between the ends, is a knee."""
+    """Return whether the point at *place*, which is *excess* above the line between the ends, is a knee."""
     u, v = us[place], vs[place]
     if not 0 < u < 1:
         return False
     of_ends = (1 - u) * noise[0] + u * noise[-1]
-    before, behind = (v - vs[0]) / u, (vs[-1] - v) / (1 - u)
+    slope_before, slope_after = (v - vs[0]) / u, (vs[-1] - v) / (1 - u)
     return (
-        above > max(CLEAR, noise[place] + of_ends)
+        excess > max(CLEAR, noise[place] + of_ends)
         and v > vs[0]
         and max(vs[:place]) <= v + CLEAR
         and min(vs[place:]) >= vs[0] + KEPT * (v - vs[0])
-        and behind < LITTLE * before
+        and slope_after < LITTLE * slope_before
     )

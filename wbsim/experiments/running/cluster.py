@@ -28,17 +28,20 @@ class Cluster:
         try:
             places = {self._submit(client, job): place for place, job in enumerate(jobs)}
             attempts = [0] * len(jobs)
-            ended = as_completed(list(places))
-            for future in ended:
+            futures = as_completed(list(places))
+            for future in futures:
                 place = places.pop(future)
                 attempts[place] += 1
-                came = _came(future)
-                if isinstance(came, Failure) and came.again and attempts[place] < ATTEMPTS:
+                result = _result(future)
+                if isinstance(result, Failure) and result.again and attempts[place] < ATTEMPTS:
                     once_more = self._submit(client, jobs[place])
                     places[once_more] = place
-                    ended.add(once_more)
+                    futures.add(once_more)
                     continue
-                yield place, replace(came, attempts=attempts[place]) if isinstance(came, Failure) else came
+                yield (
+                    place,
+                    replace(result, attempts=attempts[place]) if isinstance(result, Failure) else result,
+                )
         finally:
             client.close()
 
@@ -55,7 +58,7 @@ def _attempt(job: Job, version: str) -> Outcome | Failure:
     return attempt(job)
 
 
-def _came(future: Any) -> Outcome | Failure:
+def _result(future: Any) -> Outcome | Failure:
     """Return the result of *future*, or a failure if its worker was lost."""
     if future.status == "finished":
         result: Outcome | Failure = future.result()

@@ -93,8 +93,8 @@ class Runs:
         if how.directory is not None and not beside:
             refuse_other_experiment(how.directory, title, self._axes)
         self._store = Store(how.directory, self._names) if how.directory is not None else None
-        self._known: dict[str, Outcome | Failure] = {}
-        self._asked: dict[str, Job] = {}
+        self._results: dict[str, Outcome | Failure] = {}
+        self._jobs: dict[str, Job] = {}
 
     def run(self, jobs: Sequence[Job]) -> Ran:
         """Return the results of *jobs* in their order; run the jobs that have none.
@@ -103,37 +103,37 @@ class Runs:
             BadInput: a result cannot be written, or the cluster cannot be reached.
         """
         names = [self._names.name(job) for job in jobs]
-        self._asked.update({f"{name} {job.case.label}": job for name, job in zip(names, jobs, strict=True)})
+        self._jobs.update({f"{name} {job.case.label}": job for name, job in zip(names, jobs, strict=True)})
         if self._store is not None:
-            self._store.plan(self._title, self._axes, list(self._asked.values()))
-        missing = {}
+            self._store.plan(self._title, self._axes, list(self._jobs.values()))
+        rest = {}
         for name, job in zip(names, jobs, strict=True):
-            if name not in self._known:
-                kept = self._store.find(job) if self._store is not None else None
-                if kept is not None:
-                    self._known[name] = kept
+            if name not in self._results:
+                result = self._store.find(job) if self._store is not None else None
+                if result is not None:
+                    self._results[name] = result
                 else:
-                    missing[name] = job
-        if missing:
-            self._execute(missing)
+                    rest[name] = job
+        if rest:
+            self._execute(rest)
         return Ran(
-            list(jobs), [_named(self._known[name], job) for name, job in zip(names, jobs, strict=True)]
+            list(jobs), [_label(self._results[name], job) for name, job in zip(names, jobs, strict=True)]
         )
 
-    def _execute(self, missing: Mapping[str, Job]) -> None:
-        names, wanted = list(missing), list(missing.values())
+    def _execute(self, jobs: Mapping[str, Job]) -> None:
+        names, queue = list(jobs), list(jobs.values())
         meter = (
-            Meter(len(wanted), self._how.progress, self._how.shorter)
+            Meter(len(queue), self._how.progress, self._how.shorter)
             if self._how.progress != "nothing"
             else None
         )
         on_progress: OnJobProgress | None = meter.note if meter is not None else None
-        with closing(self._executor().run(wanted, on_progress)) as ended:
+        with closing(self._executor().run(queue, on_progress)) as results:
             try:
-                for place, result in ended:
-                    self._known[names[place]] = result
+                for place, result in results:
+                    self._results[names[place]] = result
                     if self._store is not None:
-                        self._store.keep(wanted[place], result)
+                        self._store.keep(queue[place], result)
                     if meter is not None:
                         meter.ended(place)
             finally:
@@ -145,11 +145,11 @@ class Runs:
             from wbsim.experiments.running.cluster import Cluster
 
             return Cluster(self._how.cluster)
-        jobs = list(self._asked.values())
+        jobs = list(self._jobs.values())
         return Workers(self._how.processes, self._store.peaks_mib(jobs) if self._store is not None else None)
 
 
-def _named(result: Outcome | Failure, job: Job) -> Outcome | Failure:
+def _label(result: Outcome | Failure, job: Job) -> Outcome | Failure:
     """Return *result* with the variant and the point of *job*: equal cases share one run."""
     if isinstance(result, Failure):
         return result

@@ -36,39 +36,39 @@ class Meter:
         self._runs = runs
         self._shorter = f"; for a shorter run use {' or '.join(shorter)}" if shorter else ""
         self._reporting = reporting
-        self._ended = 0
-        self._started = self._shown = time.monotonic()
-        self._running: dict[int, Progress] = {}
+        self._runs_done = 0
+        self._start_s = self._refresh_s = time.monotonic()
+        self._reports: dict[int, Progress] = {}
         self._reported = False
 
     def note(self, place: int, report: Progress) -> None:
         """Take the *report* of the run at *place*."""
-        self._running[place] = report
+        self._reports[place] = report
         self._show()
 
     def ended(self, place: int) -> None:
         """Count the run at *place* as ended."""
-        self._running.pop(place, None)
-        self._ended += 1
+        self._reports.pop(place, None)
+        self._runs_done += 1
         self._show()
 
     def _show(self) -> None:
         now = time.monotonic()
-        done = (self._ended + sum(report.share for report in self._running.values())) / self._runs
-        if now < self._shown + _EVERY_S or not 0 < done < 1:
+        done = (self._runs_done + sum(report.share for report in self._reports.values())) / self._runs
+        if now < self._refresh_s + _EVERY_S or not 0 < done < 1:
             return
-        self._shown = now
-        left_s = (now - self._started) * (1 - done) / done
+        self._refresh_s = now
+        left_s = (now - self._start_s) * (1 - done) / done
         if self._reporting == "long":
             self._report_once(now, left_s)
             return
-        counted = f"{self._ended} of {self._runs} runs, " if self._runs > 1 else ""
-        parts = [f"{of.label} {of.simulated_s:.0f} s simulated" for of in self._running.values()]
-        line = f"{counted}{100 * done:.0f} %, about {span(left_s)} left: {', '.join(parts)}"
+        count = f"{self._runs_done} of {self._runs} runs, " if self._runs > 1 else ""
+        parts = [f"{report.label} {report.simulated_s:.0f} s simulated" for report in self._reports.values()]
+        line = f"{count}{100 * done:.0f} %, about {span(left_s)} left: {', '.join(parts)}"
         print(f"\r\x1b[K{line.removesuffix(': ')[:_WIDTH]}", end="", file=sys.stderr, flush=True)
 
     def _report_once(self, now: float, left_s: float) -> None:
-        if not self._reported and now >= self._started + _SURE_S:
+        if not self._reported and now >= self._start_s + _SURE_S:
             self._reported = True
             if left_s > _LONG_S:
                 print(f"wbsim: about {span(left_s)} left{self._shorter}", file=sys.stderr, flush=True)

@@ -62,18 +62,18 @@ class Iterations:
         self._label = case.label
         self._on_progress = on_progress
         programs = case.scenario.programs
-        self._running = {name for name, program in programs.items() if not program.workload.endless}
+        self._programs_left = {name for name, program in programs.items() if not program.workload.endless}
         for name, program in machine.programs.items():
             program.on_iteration = partial(self._sample, name)
         if on_progress is not None:
             machine.watch(lambda: WATCH_NS, lambda: self._report(machine.env.now))
 
     def _sample(self, name: str, iteration: Iteration) -> None:
-        if not self._running:  # the final sync(2) runs; only endless programs iterate now
+        if not self._programs_left:  # the final sync(2) runs; only endless programs iterate now
             return
         program = self._machine.programs[name]
         if program.share_done >= 1:
-            self._running.discard(name)
+            self._programs_left.discard(name)
         queues = self._machine.queues
         self.disks = {disk: disk_result(queue) for disk, queue in queues.items()}
         reads = [queue.stat.reads for queue in queues.values()]
@@ -86,12 +86,12 @@ class Iterations:
                 app_overhead_us=iteration.app_overhead_us,
                 count=iteration.count,
                 system_ns=program.system_ns,
-                ios=sum(of.ios for of in writes),
-                merges=sum(of.merges for of in writes),
-                sectors=sum(of.sectors for of in writes),
-                write_wait_ns=sum(of.wait_ns for of in writes),
-                reads=sum(of.ios for of in reads),
-                read_wait_ns=sum(of.wait_ns for of in reads),
+                ios=sum(stats.ios for stats in writes),
+                merges=sum(stats.merges for stats in writes),
+                sectors=sum(stats.sectors for stats in writes),
+                write_wait_ns=sum(stats.wait_ns for stats in writes),
+                reads=sum(stats.ios for stats in reads),
+                read_wait_ns=sum(stats.wait_ns for stats in reads),
                 readings=readings_of(self._machine),
             )
         )
@@ -140,7 +140,7 @@ def _of_disk(queue: Queue) -> tuple[int, ...]:
 
 def level_names(disks: Iterable[str]) -> list[str]:
     """Return the names of all levels of a machine with these *disks*."""
-    return ["time_ns", *READ, *(f"{name} {what}" for name in disks for what in _OF_DISK)]
+    return ["time_ns", *READ, *(f"{name} {level}" for name in disks for level in _OF_DISK)]
 
 
 def lives_of(machine: Machine) -> Lives:
@@ -280,5 +280,5 @@ def _program_result(case: Case, machine: Machine, name: str, last: Sample | None
         files=0 if last is None else last.count,
         file_bytes=spec.workload.total_bytes,
         reckoned_files=program.reckoned.files,
-        calls={call: call_result(of) for call, of in program.latencies.by_call().items()},
+        calls={call: call_result(latency) for call, latency in program.latencies.by_call().items()},
     )

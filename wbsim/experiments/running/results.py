@@ -71,14 +71,14 @@ def setting_of(scenario: Any, key: str) -> Any:
     parts = key.split(".")
     short = parts[1] if parts[0] == "machine" and len(parts) > 1 else parts[0]
     if short in _SHORT and short not in scenario["machine"]:
-        *tables, what = _SHORT[short]
-        named = scenario
+        *tables, section = _SHORT[short]
+        entries = scenario
         for table in tables:
-            named = named[table]
-        if len(named) != 1:
+            entries = entries[table]
+        if len(entries) != 1:
             return None
-        (one,) = named
-        parts = [*tables, one, what, *parts[parts.index(short) + 1 :]]
+        (name,) = entries
+        parts = [*tables, name, section, *parts[parts.index(short) + 1 :]]
     value = scenario
     for part in parts:
         if isinstance(value, list) and part.isdigit() and int(part) < len(value):

@@ -33,9 +33,9 @@ def run_case(
     _forget_peak_rss()
     machine = build(case.scenario, seed, replication, primitives)
     iterations, levels = Iterations(case, machine, on_progress), LevelsOverTime(machine)
-    started = time.process_time()
+    start_s = time.process_time()
     _run(machine, case)
-    cpu_s = time.process_time() - started
+    cpu_s = time.process_time() - start_s
     outcome = outcome_of(case, seed, replication, machine, iterations, levels.levels())
     return replace(outcome, cpu_s=cpu_s, peak_rss_mib=_peak_rss_mib())
 

@@ -92,20 +92,20 @@ _SAMPLE: Final = tuple(field.name for field in fields(Sample))
 _LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
 
 
-def refuse_file(out: Path | None, asked_by: str = "--out") -> None:
-    """Refuse *out* before anything is simulated unless it is, or can become, a directory.
+def refuse_file(target: Path | None, asked_by: str = "--out") -> None:
+    """Refuse *target* before anything is simulated unless it is, or can become, a directory.
 
     *asked_by* names the option or the argument in the error.
     """
-    if out is None:
+    if target is None:
         return
     try:
-        nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+        nearest = next(path for path in (target, *target.absolute().parents) if path.exists())
     except (OSError, ValueError) as error:  # a name that no directory can have
         why = getattr(error, "strerror", None) or str(error)
-        raise bad(f"{asked_by} {str(out)[:_MOST_SHOWN]!r}", f"{why}; give a directory") from None
+        raise bad(f"{asked_by} {str(target)[:_MOST_SHOWN]!r}", f"{why}; give a directory") from None
     if not nearest.is_dir():
-        raise bad(f"{asked_by} {out}", f"{nearest} is a file; give a directory")
+        raise bad(f"{asked_by} {target}", f"{nearest} is a file; give a directory")
 
 
 def refuse_other_experiment(directory: Path, title: str, axes: Sequence[str]) -> None:
@@ -121,8 +121,8 @@ def refuse_other_experiment(directory: Path, title: str, axes: Sequence[str]) ->
     except BadInput:
         return
     if plan.runs and (plan.title, tuple(plan.axes)) != (title, tuple(axes)):
-        over = f" over {', '.join(plan.axes)}" if plan.axes else ""
-        message = f"has the results of another experiment ({plan.title}{over}); give another directory"
+        sweep = f" over {', '.join(plan.axes)}" if plan.axes else ""
+        message = f"has the results of another experiment ({plan.title}{sweep}); give another directory"
         raise bad(f"--out {directory}", message)
 
 
@@ -179,14 +179,14 @@ class Store:
             outcome, variant=job.case.variant, point=point, seed=job.seed, replication=job.replication
         )
 
-    def keep(self, job: Job, came: Outcome | Failure) -> None:
-        """Write the result *came* of *job*.
+    def keep(self, job: Job, result: Outcome | Failure) -> None:
+        """Write the *result* of *job*.
 
         Raises:
             BadInput: the result cannot be written.
         """
         name = self._names.name(job)
-        failed = isinstance(came, Failure)
+        failed = isinstance(result, Failure)
         run: dict[str, object] = {
             "state": "failed" if failed else "done", "command": sys.argv, "host": socket.gethostname(),
             "engine": engine(COMPILED), "python": platform.python_version(), "model": model_version(),
@@ -194,15 +194,15 @@ class Store:
         }  # fmt: skip
         with self._aside(name) as aside:
             (aside / "config.json").write_text(self._names.identity(job) + "\n")
-            if isinstance(came, Failure):
-                run |= {"kind": came.kind, "message": came.message, "attempts": came.attempts}
-                (aside / "traceback.txt").write_text(came.traceback or came.message)
+            if isinstance(result, Failure):
+                run |= {"kind": result.kind, "message": result.message, "attempts": result.attempts}
+                (aside / "traceback.txt").write_text(result.traceback or result.message)
             else:
-                run |= {"cpu_s": came.cpu_s, "peak_rss_mib": came.peak_rss_mib}
-                (aside / "summary.json").write_text(_summary(came))
-                rows = {name: [getattr(sample, name) for sample in came.samples] for name in _SAMPLE}
+                run |= {"cpu_s": result.cpu_s, "peak_rss_mib": result.peak_rss_mib}
+                (aside / "summary.json").write_text(_summary(result))
+                rows = {name: [getattr(sample, name) for sample in result.samples] for name in _SAMPLE}
                 _write_columns(aside / "iterations.parquet", rows)
-                _write_columns(aside / "levels.parquet", came.levels)
+                _write_columns(aside / "levels.parquet", result.levels)
             (aside / "run.json").write_text(json.dumps(run, indent=1) + "\n")
             self._put(aside, self.directory / (FAILED if failed else RUNS) / name)
         if not failed:
@@ -263,30 +263,30 @@ def read_run(directory: Path) -> Outcome:
     import pyarrow.parquet as pq
 
     with _undamaged(directory, "summary.json"):
-        kept = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
-        if not kept["wall_time"] > 0:
+        document = _document(text_of(directory / "summary.json", _MOST_SUMMARY_BYTES))
+        if not document["wall_time"] > 0:
             raise ValueError("the run has no wall time")
-        _refuse_other_version(directory, kept)
+        _refuse_other_version(directory, document)
     with _undamaged(directory, "run.json"):
         run = _document(text_of(directory / "run.json"))
-        kept |= {name: run[name] for name in ("cpu_s", "peak_rss_mib")}
+        document |= {name: run[name] for name in ("cpu_s", "peak_rss_mib")}
     for series, name in (("samples", "iterations.parquet"), ("levels", "levels.parquet")):
         with _undamaged(directory, name):
             if not (directory / name).is_file():  # pyarrow would read a directory
                 raise FileNotFoundError(name)
             table = pq.read_table(directory / name)
-            kept[series] = table.to_pylist() if series == "samples" else table.to_pydict()
+            document[series] = table.to_pylist() if series == "samples" else table.to_pydict()
     with _undamaged(directory, "summary.json"):
-        kept |= {"variant": "", "point": {}, "seed": 0, "replication": 0}
-        outcome = _adapter().validate_python(kept)
-        if lacking := set(READ) - set(outcome.readings):
-            raise ValueError(f"lacks {sorted(lacking)[0]}")
+        document |= {"variant": "", "point": {}, "seed": 0, "replication": 0}
+        outcome = _adapter().validate_python(document)
+        if gaps := set(READ) - set(outcome.readings):
+            raise ValueError(f"lacks {sorted(gaps)[0]}")
     with _undamaged(directory, "iterations.parquet"):
-        if lacking := {name for sample in outcome.samples for name in READ if name not in sample.readings}:
-            raise ValueError(f"lacks {sorted(lacking)[0]}")
+        if gaps := {name for sample in outcome.samples for name in READ if name not in sample.readings}:
+            raise ValueError(f"lacks {sorted(gaps)[0]}")
     with _undamaged(directory, "levels.parquet"):
-        if lacking := set(level_names(outcome.disks)) - set(outcome.levels):
-            raise ValueError(f"lacks {sorted(lacking)[0]}")
+        if gaps := set(level_names(outcome.disks)) - set(outcome.levels):
+            raise ValueError(f"lacks {sorted(gaps)[0]}")
     return outcome
 
 
@@ -298,14 +298,12 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> Non
     """
     readings = summary.get("readings")
     present = {*summary, *(readings if isinstance(readings, dict) else ())}
-    lacking = next((name for name in (*_KEPT, *READ) if name not in present), None)
+    gap = next((name for name in (*_KEPT, *READ) if name not in present), None)
     made_by = model_version()
     with suppress(OSError, ValueError, LookupError, TypeError):
         made_by = _document(text_of(directory / "run.json"))["model"]
-    if lacking is not None and made_by != model_version():
-        message = (
-            f"was written by another version of wbsim ({lacking} is missing); run its configuration again"
-        )
+    if gap is not None and made_by != model_version():
+        message = f"was written by another version of wbsim ({gap} is missing); run its configuration again"
         raise bad(str(directory / "summary.json"), message)
 
 
@@ -318,7 +316,7 @@ def read_configuration(directory: Path) -> object:
     with _undamaged(directory, "config.json"):
         scenario = _document(text_of(directory / "config.json", _MOST_SUMMARY_BYTES))["scenario"]
         for table in (scenario["machine"]["disks"], scenario["programs"], scenario["mounts"]):
-            if not isinstance(table, dict) or not all(isinstance(of, dict) for of in table.values()):
+            if not isinstance(table, dict) or not all(isinstance(entry, dict) for entry in table.values()):
                 raise TypeError("a table was expected")
     return scenario
 
@@ -359,17 +357,17 @@ def _document(text: str) -> dict[str, Any]:
     """
 
     def number(digits: str) -> float:
-        if not isfinite(found := float(digits)):
+        if not isfinite(value := float(digits)):
             raise ValueError(f"{digits} is not a number")
-        return found
+        return value
 
     def whole(digits: str) -> int:
         if len(digits) > _MOST_DIGITS:
             raise ValueError(f"{digits[:_MOST_DIGITS]}... is not a number")
         return int(digits)
 
-    found: dict[str, object] = json.loads(text, parse_constant=number, parse_float=number, parse_int=whole)
-    return found
+    document: dict[str, object] = json.loads(text, parse_constant=number, parse_float=number, parse_int=whole)
+    return document
 
 
 @cache

@@ -20,8 +20,8 @@ _MEASURES: Final = ("running/simulate.py", "running/reading.py", "results/figure
 def model_version() -> str:
     """Return 16 hexadecimal digits of `sim`, `models`, its data, and the modules that read the figures."""
     root = _EXPERIMENTS.parent
-    of = blake2b(digest(root).encode(), digest_size=8)
+    hasher = blake2b(digest(root).encode(), digest_size=8)
     data = sorted((root / "models" / "catalogue" / "data").rglob("*.toml"))
     for path in (*data, *(_EXPERIMENTS / name for name in _MEASURES)):
-        of.update(path.read_bytes())
-    return of.hexdigest()
+        hasher.update(path.read_bytes())
+    return hasher.hexdigest()

@@ -36,11 +36,11 @@ def available_mib() -> float:
     """Return the free memory (MiB) of this machine or, if that is less, of our control group."""
     meminfo = Path("/proc/meminfo").read_text()
     kib = int(meminfo.partition("MemAvailable:")[2].split()[0])
-    left = kib / 1024
+    free_mib = kib / 1024
     with suppress(OSError, ValueError):  # no limit, or no such control group
-        limit, used = (int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-        left = min(left, (limit - used) / (1 << 20))
-    return left
+        limit, usage = (int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        free_mib = min(free_mib, (limit - usage) / (1 << 20))
+    return free_mib
 
 
 class Budget:
@@ -49,23 +49,23 @@ class Budget:
     def __init__(self, mib: float, peaks_mib: dict[str, float]) -> None:
         self._mib = _SHARE * mib
         self._peaks_mib = dict(peaks_mib)
-        self._running: dict[int, str] = {}
+        self._kinds: dict[int, str] = {}
 
     def fits(self, kind: str) -> bool:
         """Return whether one more run of *kind* fits; a single run always fits."""
-        needed = sum(self._needed(other) for other in (*self._running.values(), kind))
-        return not self._running or needed <= self._mib
+        demand_mib = sum(self._demand_mib(variant) for variant in (*self._kinds.values(), kind))
+        return not self._kinds or demand_mib <= self._mib
 
     def begins(self, place: int, kind: str) -> None:
         """Count the memory of the run at *place*, which begins."""
-        self._running[place] = kind
+        self._kinds[place] = kind
 
     def ends(self, place: int, peak_mib: float) -> None:
         """Free the memory of the run at *place*, which ended with a peak of *peak_mib*; 0: unknown."""
-        kind = self._running.pop(place)
+        kind = self._kinds.pop(place)
         self._peaks_mib[kind] = max(self._peaks_mib.get(kind, 0.0), peak_mib)
 
-    def _needed(self, kind: str) -> float:
+    def _demand_mib(self, kind: str) -> float:
         """Return the memory of a run of *kind* (MiB); for an unknown kind, the largest peak of all kinds."""
         return self._peaks_mib.get(kind, max(self._peaks_mib.values(), default=0.0))
 
@@ -125,26 +125,26 @@ class Crew:
         self._jobs = jobs
         self._on_progress = on_progress
         self._budget = budget
-        self._waiting = deque(range(len(jobs)))
+        self._queue = deque(range(len(jobs)))
         self._attempts = [0] * len(jobs)
         self.workers: list[_Worker] = []
 
     def hire(self, count: int) -> None:
         """Fork *count* workers."""
         for _ in range(count):
-            ours, theirs = _FORK.Pipe()
-            others = [worker.pipe for worker in self.workers] + [ours]
+            parent_end, child_end = _FORK.Pipe()
+            parent_ends = [worker.pipe for worker in self.workers] + [parent_end]
             process = _FORK.Process(
                 target=_serve,
-                args=(self._jobs, theirs, others, os.getpid(), self._on_progress is not None),
+                args=(self._jobs, child_end, parent_ends, os.getpid(), self._on_progress is not None),
                 daemon=True,
             )
             with signals_held(), warnings.catch_warnings():
                 # No thread of this process holds a lock that the child needs.
                 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
                 process.start()
-                theirs.close()
-                self.workers.append(_Worker(process, ours))
+                child_end.close()
+                self.workers.append(_Worker(process, parent_end))
 
     def dismiss(self) -> None:
         """Kill all workers."""
@@ -157,24 +157,24 @@ class Crew:
 
     def work(self) -> Iterator[tuple[int, Outcome | Failure]]:
         """Yield (place, result) when a job ends, until all jobs have ended."""
-        left = len(self._jobs)
-        while left:
+        jobs_left = len(self._jobs)
+        while jobs_left:
             self.give()
             ready = wait([worker.pipe for worker in self.workers], timeout=_LOOK_S)
             for worker in [worker for worker in self.workers if worker.pipe in ready]:
-                for ended in self._heard(worker):
-                    left -= 1
-                    yield ended
+                for pair in self._heard(worker):
+                    jobs_left -= 1
+                    yield pair
             for worker in self.lost():
-                for ended in self._replaced(worker, "its worker was stopped"):
-                    left -= 1
-                    yield ended
+                for pair in self._replaced(worker, "its worker was stopped"):
+                    jobs_left -= 1
+                    yield pair
 
     def give(self) -> None:
         """Give a job to each idle worker, as long as memory is left."""
         for worker in self.workers:
-            if worker.place is None and self._waiting and self._budget.fits(self._kind(self._waiting[0])):
-                place = self._waiting.popleft()
+            if worker.place is None and self._queue and self._budget.fits(self._kind(self._queue[0])):
+                place = self._queue.popleft()
                 self._budget.begins(place, self._kind(place))
                 worker.place = place
                 with suppress(OSError):  # the worker is dead; its pipe reports that next
@@ -189,29 +189,29 @@ class Crew:
         A report of progress goes to the callback.  A dead worker is replaced.
         """
         try:
-            said = worker.pipe.recv()
+            message = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join()
             yield from self._replaced(worker, f"its worker was ended ({_how(worker.process.exitcode)})")
             return
         assert worker.place is not None
-        if isinstance(said, Progress):
+        if isinstance(message, Progress):
             if self._on_progress is not None:
-                self._on_progress(worker.place, said)
+                self._on_progress(worker.place, message)
             return
         place, worker.place = worker.place, None
-        self._budget.ends(place, said.peak_rss_mib if isinstance(said, Outcome) else 0.0)
-        yield from self._ended(place, said)
+        self._budget.ends(place, message.peak_rss_mib if isinstance(message, Outcome) else 0.0)
+        yield from self._settle(place, message)
 
-    def _ended(self, place: int, came: Outcome | Failure) -> Iterator[tuple[int, Outcome | Failure]]:
-        """Yield the result *came* of the job at *place*, unless the job gets another attempt."""
+    def _settle(self, place: int, result: Outcome | Failure) -> Iterator[tuple[int, Outcome | Failure]]:
+        """Yield the *result* of the job at *place*, unless the job gets another attempt."""
         self._attempts[place] += 1
-        if isinstance(came, Failure):
-            if came.again and self._attempts[place] < ATTEMPTS:
-                self._waiting.append(place)
+        if isinstance(result, Failure):
+            if result.again and self._attempts[place] < ATTEMPTS:
+                self._queue.append(place)
                 return
-            came = replace(came, attempts=self._attempts[place])
-        yield place, came
+            result = replace(result, attempts=self._attempts[place])
+        yield place, result
 
     def _replaced(self, worker: _Worker, why: str) -> Iterator[tuple[int, Outcome | Failure]]:
         """Replace *worker*, which is lost, and count an attempt of its job."""
@@ -222,19 +222,19 @@ class Crew:
         self.hire(1)
         if worker.place is not None:
             self._budget.ends(worker.place, 0.0)
-            yield from self._ended(worker.place, Failure("lost", why))
+            yield from self._settle(worker.place, Failure("lost", why))
 
     def lost(self) -> list[_Worker]:
         """Return the workers that have been stopped for too long."""
-        found = []
+        workers = []
         for worker in self.workers:
             if not _is_stopped(worker.process.pid):
                 worker.stopped_at = None
             elif worker.stopped_at is None:
                 worker.stopped_at = time.monotonic()
             elif time.monotonic() - worker.stopped_at > _STOPPED_S:
-                found.append(worker)
-        return found
+                workers.append(worker)
+        return workers
 
 
 def _is_stopped(pid: int | None) -> bool:
@@ -253,11 +253,11 @@ def _how(status: int | None) -> str:
 
 
 def _serve(
-    jobs: Sequence[Job], pipe: Connection, others: Sequence[Connection], parent: int, tells: bool
+    jobs: Sequence[Job], pipe: Connection, parent_ends: Sequence[Connection], parent: int, tells: bool
 ) -> None:
     """Run the jobs whose places arrive on *pipe*, until the parent closes it.  This is the worker."""
     _end_with(parent)
-    for end in others:
+    for end in parent_ends:
         end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):

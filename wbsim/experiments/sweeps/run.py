@@ -74,9 +74,9 @@ def run_experiment(
         BadInput: a swept key is named like a column of the dataset, or there are too many runs.  Or a result
             cannot be written, or the cluster cannot be reached.
     """
-    taken = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values(), *FIGURES)]
-    if taken:
-        raise bad("sweep", "is reserved for a column of the dataset; choose another name", taken[0])
+    clashes = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values(), *FIGURES)]
+    if clashes:
+        raise bad("sweep", "is reserved for a column of the dataset; choose another name", clashes[0])
     at_first = replications or experiment.replications
     if (many := at_first * len(experiment.cases)) > MOST_RUNS:
         raise bad(
@@ -87,21 +87,21 @@ def run_experiment(
     counts = [max(at_first, FEWEST) if precision is not None else at_first] * len(experiment.cases)
     while True:
         cases = zip(experiment.cases, counts, strict=True)
-        ran = runs.run([Job(case, how.seed, dice) for case, count in cases for dice in range(count)])
-        short = [] if precision is None else _short_of(precision, ran, counts)
+        batch = runs.run([Job(case, how.seed, dice) for case, count in cases for dice in range(count)])
+        short = [] if precision is None else _short_of(precision, batch, counts)
         if not short:
             break
         for place in short:
             counts[place] = min(MOST, counts[place] + max(1, counts[place] // 4))
-    if how.directory is not None and ran.outcomes:
-        frame = tidy(ran.outcomes, experiment.axes)
+    if how.directory is not None and batch.outcomes:
+        frame = tidy(batch.outcomes, experiment.axes)
         replace_whole(how.directory / "dataset.parquet", partial(frame.to_parquet, index=False))
-    return ran
+    return batch
 
 
-def _short_of(precision: Precision, ran: Ran, counts: Sequence[int]) -> list[int]:
+def _short_of(precision: Precision, batch: Ran, counts: Sequence[int]) -> list[int]:
     """Return the places of the cases that need more replications; a case with a failure needs none."""
-    short, results = [], iter(ran.results)
+    short, results = [], iter(batch.results)
     for place, count in enumerate(counts):
         outcomes = [result for result in islice(results, count) if isinstance(result, Outcome)]
         if len(outcomes) == count and not precision.reached(outcomes):

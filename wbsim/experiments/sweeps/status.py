@@ -42,16 +42,16 @@ class Status(NamedTuple):
     def text(self) -> str:
         """Return the status as text."""
         rows = [
-            (variant, *(str(of.get(state, 0)) for state in _STATES))
-            for variant, of in self.by_variant.items()
+            (variant, *(str(counts.get(state, 0)) for state in _STATES))
+            for variant, counts in self.by_variant.items()
         ]
         if len(rows) > 1:
             rows.append(("all", *(str(self.counts[state]) for state in _STATES)))
         lines = [self.title, table(("variant", *_STATES), rows)]
-        shown = list(self.failures.items())[:_MOST_SHOWN]
-        lines += [f"failed: {label}: {message.splitlines()[0]}" for label, message in shown]
-        if len(self.failures) > len(shown):
-            lines.append(f"and {len(self.failures) - len(shown)} more failed runs")
+        examples = list(self.failures.items())[:_MOST_SHOWN]
+        lines += [f"failed: {label}: {message.splitlines()[0]}" for label, message in examples]
+        if len(self.failures) > len(examples):
+            lines.append(f"and {len(self.failures) - len(examples)} more failed runs")
         if self.others:
             lines.append(f"the directory also has {self.others} runs of earlier plans")
         if self.other_model:
@@ -77,12 +77,12 @@ def status_of(directory: Path) -> Status:
         name = run.name
         state = "done" if name in done else "failed" if name in failed else "missing"
         counts[state] += 1
-        of = by_variant.setdefault(run.variant, {})
-        of[state] = of.get(state, 0) + 1
+        variant_counts = by_variant.setdefault(run.variant, {})
+        variant_counts[state] = variant_counts.get(state, 0) + 1
         if state == "failed":
             label = "-".join([run.variant, *map(str, run.point.values())])
             with suppress(OSError, ValueError, KeyError):
                 failures[label] = json.loads(text_of(directory / FAILED / name / "run.json"))["message"]
     planned = {run.name for run in plan.runs}
-    others = len((done | failed) - planned)
-    return Status(plan.title, dict(counts), by_variant, failures, others, plan.model != model_version())
+    extra = len((done | failed) - planned)
+    return Status(plan.title, dict(counts), by_variant, failures, extra, plan.model != model_version())

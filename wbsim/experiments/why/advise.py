@@ -66,11 +66,13 @@ class Advice:
         """Return the table of the runs and the answer."""
         runs = self.runs
         unit, rate_of = _mean_rates(runs)
-        wanted, best = _wanted(runs), max(rate_of, key=rate_of.__getitem__)
-        answer = f"{wanted} context{' is' if wanted == 1 else 's are'} enough: {rate_of[wanted]:,.0f} {unit}"
+        contexts, best = _fewest_contexts(runs), max(rate_of, key=rate_of.__getitem__)
+        answer = (
+            f"{contexts} context{' is' if contexts == 1 else 's are'} enough: {rate_of[contexts]:,.0f} {unit}"
+        )
         if self.one_file:
-            answer = f"one file, so one context: {rate_of[wanted]:,.0f} {unit}"
-        elif wanted != best:
+            answer = f"one file, so one context: {rate_of[contexts]:,.0f} {unit}"
+        elif contexts != best:
             answer += f", within {100 * SHORT_OF_BEST:.0f} % of the {rate_of[best]:,.0f} with {best}"
         return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
 
@@ -79,7 +81,7 @@ class Advice:
         unit, rate_of = _mean_rates(self.runs)
         return {
             "title": self.title,
-            "contexts": _wanted(self.runs),
+            "contexts": _fewest_contexts(self.runs),
             "unit": unit,
             "rates": {str(contexts): rate for contexts, rate in rate_of.items()},
         }
@@ -93,24 +95,24 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
             written back, so the contexts had no work.
     """
     whole = load(config, overrides)
-    given = whole.only_case(variant)
-    label = given.label
+    case = whole.only_case(variant)
+    label = case.label
     if quick:
-        given = smaller(config, whole, given, overrides)
-    groups = _groups(given)
-    by = _by(given, groups)
+        case = smaller(config, whole, case, overrides)
+    groups = _groups(case)
+    rule = _rule(case, groups)
 
     def case_of(contexts: int) -> Case:
-        flusher = ParallelSpec(by=by, contexts=contexts)
-        kernel = given.scenario.kernel.model_copy(update={"flusher": flusher})
+        flusher = ParallelSpec(by=rule, contexts=contexts)
+        kernel = case.scenario.kernel.model_copy(update={"flusher": flusher})
         return replace(
-            given, point={AXIS: contexts}, scenario=given.scenario.model_copy(update={"kernel": kernel})
+            case, point={AXIS: contexts}, scenario=case.scenario.model_copy(update={"kernel": kernel})
         )
 
-    one_file = _most_files(given.scenario) == 1
-    most = 1 if one_file else _most(given, by, groups)
+    one_file = _most_files(case.scenario) == 1
+    most = 1 if one_file else _most(case, rule, groups)
     runs = Runs(how, f"{whole.title}: {label}", (AXIS,))
-    if most > 1 and by != "hash":
+    if most > 1 and rule != "hash":
         (outcome,) = runs.run([Job(case_of(most), how.seed)]).all_outcomes()
         most = min(most, _last_with_work(outcome))
     contexts = {*(1 << power for power in range((most - 1).bit_length())), most}
@@ -119,10 +121,10 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
             [Job(case_of(n), how.seed, dice) for n in sorted(contexts) for dice in range(REPLICATIONS)]
         ).all_outcomes()
         _refuse_without_work(f"{config}: {label}", outcomes)
-        between = _next([run_of(outcome) for outcome in outcomes])
-        if between is None:
+        middle = _next([run_of(outcome) for outcome in outcomes])
+        if middle is None:
             return Advice(f"{whole.title}: {label}", outcomes, one_file)
-        contexts.add(between)
+        contexts.add(middle)
 
 
 def contexts_of(run: Run) -> int:
@@ -145,7 +147,7 @@ def _most_files(scenario: Scenario) -> int:
     return max(files.values(), default=0)
 
 
-def _by(case: Case, groups: int) -> By:
+def _rule(case: Case, groups: int) -> By:
     """Return the rule that picks the context of an inode: the configured one, or one that can spread inodes.
 
     Without several allocation groups, this is the hash of the inode's number.
@@ -156,19 +158,19 @@ def _by(case: Case, groups: int) -> By:
     return "allocation_group" if groups > 1 else "hash"
 
 
-def _most(case: Case, by: By, groups: int) -> int:
+def _most(case: Case, rule: By, groups: int) -> int:
     """Return the largest number of contexts to try.
 
     Raises:
         BadInput: the configured rule puts all inodes into one context.
     """
-    if by != "allocation_group":
+    if rule != "allocation_group":
         return case.scenario.machine.processors.count
     if groups == 1:
         kinds = " and ".join(dict.fromkeys(mount.filesystem.kind for mount in case.scenario.mounts.values()))
         raise bad(
             "kernel.flusher.by",
-            f'"{by}" puts all files of this {kinds} into one context; give "hash" or "processor"',
+            f'"{rule}" puts all files of this {kinds} into one context; give "hash" or "processor"',
         )
     return groups
 
@@ -202,7 +204,7 @@ def _mean_rates(runs: Sequence[Run]) -> tuple[str, dict[int, float]]:
     return unit, {contexts: fmean(several) for contexts, several in seeds.items()}
 
 
-def _wanted(runs: Sequence[Run]) -> int:
+def _fewest_contexts(runs: Sequence[Run]) -> int:
     """Return the smallest number of contexts that is good enough."""
     _, rate_of = _mean_rates(runs)
     enough = (1 - SHORT_OF_BEST) * max(rate_of.values())
@@ -211,6 +213,6 @@ def _wanted(runs: Sequence[Run]) -> int:
 
 def _next(runs: Sequence[Run]) -> int | None:
     """Return the next number to try: the middle between too few and enough contexts; None at the end."""
-    wanted = _wanted(runs)
-    below = max((count for run in runs if (count := contexts_of(run)) < wanted), default=wanted)
-    return (below + wanted) // 2 if wanted - below > 1 else None
+    high = _fewest_contexts(runs)
+    low = max((count for run in runs if (count := contexts_of(run)) < high), default=high)
+    return (low + high) // 2 if high - low > 1 else None

@@ -63,10 +63,10 @@ def most_used(uses: Mapping[str, float]) -> list[Resource]:
     *uses* lists the resources that most threads share first (`experiments.results.outcome.uses_of`).
     """
     uses = _busiest(uses)
-    by_share = sorted((Resource(*item) for item in uses.items()), key=lambda of: -of.share)
+    by_share = sorted((Resource(*item) for item in uses.items()), key=lambda resource: -resource.share)
     shared = [name for name in uses if uses[name] > by_share[0].share - ALIKE]
     first = Resource(shared[0], uses[shared[0]])
-    return [first, *(of for of in by_share if of != first)]
+    return [first, *(resource for resource in by_share if resource != first)]
 
 
 def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
@@ -76,7 +76,7 @@ def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
         kind = kind_of(name)
         if kind not in of_kind or share > of_kind[kind].share:
             of_kind[kind] = Resource(name, share)
-    return {of.name: of.share for of in of_kind.values()}
+    return {resource.name: resource.share for resource in of_kind.values()}
 
 
 def kind_of(name: str) -> str:
@@ -110,10 +110,10 @@ def kinds_of(lives: Lives) -> list[Kind]:
         groups.setdefault(kind_of(name), []).append(life)
     nothing_ns = SEEN * max(sum(life.values()) for life in lives.values())
     kinds = []
-    for name, of in groups.items():
-        active = [life for life in of if busy_ns(life) > nothing_ns]
-        shown = active or of
-        causes = dict.fromkeys(cause for life in shown for cause in life)
-        mean = {cause: sum(life.get(cause, 0) for life in shown) / len(shown) for cause in causes}
-        kinds.append(Kind(name, len(active), mean, len(of)))
+    for name, group in groups.items():
+        active = [life for life in group if busy_ns(life) > nothing_ns]
+        sample = active or group
+        causes = dict.fromkeys(cause for life in sample for cause in life)
+        mean = {cause: sum(life.get(cause, 0) for life in sample) / len(sample) for cause in causes}
+        kinds.append(Kind(name, len(active), mean, len(group)))
     return kinds

@@ -94,8 +94,8 @@ def result_of(results: Results) -> Result:
     places: Sequence[object] = results.directories or [results.title] * len(results.outcomes)
     for outcome, place in zip(results.outcomes, places, strict=True):
         if not (outcome.uses and any(ns for life in outcome.lives.values() for ns in life.values())):
-            what = "is a damaged result: it has no times of threads; delete it and run the command again"
-            raise bad(str(place), what)
+            message = "is a damaged result: it has no times of threads; delete it and run the command again"
+            raise bad(str(place), message)
     first = [outcome for outcome in results.outcomes if outcome.replication == 0]
     runs = [run_of(outcome) for outcome in first]
     if runs and not any(run.written_back for run in runs):
@@ -105,14 +105,14 @@ def result_of(results: Results) -> Result:
     return Result(results.title, results.axes, runs)
 
 
-def run_of(of: Outcome) -> Run:
-    """Return the run of the outcome *of*."""
-    length_ns = max(sum(life.values()) for life in of.lives.values())
-    flushed_files, flushed_bytes = (FIGURES[name].whole(of) for name in ("flushed_files", "flushed"))
+def run_of(outcome: Outcome) -> Run:
+    """Return the run of *outcome*."""
+    length_ns = max(sum(life.values()) for life in outcome.lives.values())
+    flushed_files, flushed_bytes = (FIGURES[name].whole(outcome) for name in ("flushed_files", "flushed"))
     return Run(
-        of.variant, of.point, length_ns, of.wall_time, kinds_of(of.lives), of.uses, of.files, of.file_bytes,
-        round(flushed_files), round(flushed_bytes * MIB), of.on_disk_time,
-        not nothing_written_back(of, until_end=True), calls_of(of),
+        outcome.variant, outcome.point, length_ns, outcome.wall_time, kinds_of(outcome.lives), outcome.uses,
+        outcome.files, outcome.file_bytes, round(flushed_files), round(flushed_bytes * MIB),
+        outcome.on_disk_time, not nothing_written_back(outcome, until_end=True), calls_of(outcome),
     )  # fmt: skip
 
 
@@ -120,9 +120,9 @@ def explanation(result: Result) -> str:
     """Return the explanation of *result* as text."""
     parts, runs = [result.title], result.runs
     if result.axes:
-        for variant, of in by_variant(runs):
-            parts += [f"{variant}:", sweep_table(", ".join(result.axes), of)]
-            parts += [kind_table(name, of) for name in seen_names(of)]
+        for variant, variant_runs in by_variant(runs):
+            parts += [f"{variant}:", sweep_table(", ".join(result.axes), variant_runs)]
+            parts += [kind_table(name, variant_runs) for name in seen_names(variant_runs)]
         return "\n\n".join(parts)
     for run in runs:
         parts += [verdict(run), lives_table(run)]
@@ -149,10 +149,10 @@ def document(result: Result) -> dict[str, object]:
                 "wall_time": run.wall_time,
                 "on_disk_time": run.on_disk_time,
                 "held_back_by": _held_back_by(run),
-                "uses": {of.name: of.share for of in most_used(run.uses)},
+                "uses": {resource.name: resource.share for resource in most_used(run.uses)},
                 "point": run.point,
                 "calls": {
-                    name: {call: asdict(of) for call, of in calls.items()}
+                    name: {call: asdict(latencies) for call, latencies in calls.items()}
                     for name, calls in run.calls.items()
                 },
                 "threads": {
@@ -165,8 +165,8 @@ def document(result: Result) -> dict[str, object]:
 
 
 def _held_back_by(run: Run) -> str | None:
-    held = bottleneck(run.uses) if run.written_back else None
-    return None if held is None else held.name
+    resource = bottleneck(run.uses) if run.written_back else None
+    return None if resource is None else resource.name
 
 
 def verdict(run: Run, others: int = _NEXT) -> str:
@@ -174,13 +174,15 @@ def verdict(run: Run, others: int = _NEXT) -> str:
     if not run.written_back:
         return f"{run.label}: {run.length_ns / S:.2f} s, held back by nothing known: {UNWRITTEN}"
     first, *then = most_used(run.uses)
-    held = "held back by" if bottleneck(run.uses) else f"held back by {NOTHING}; most used was"
+    phrase = "held back by" if bottleneck(run.uses) else f"held back by {NOTHING}; most used was"
     text = (
-        f"{run.label}: {run.length_ns / S:.2f} s, {held} {first.name}, {first.used}"
+        f"{run.label}: {run.length_ns / S:.2f} s, {phrase} {first.name}, {first.used}"
         f" {100 * first.share:.1f} % of it"
     )
     if others:
-        text += "; then " + ", ".join(f"{of.name} {100 * of.share:.1f} %" for of in then[:others])
+        text += "; then " + ", ".join(
+            f"{resource.name} {100 * resource.share:.1f} %" for resource in then[:others]
+        )
     return text
 
 
@@ -195,7 +197,7 @@ def lives_table(run: Run) -> str:
 
 def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
     """Return the runs of each variant, in the order of the sweep."""
-    return [(variant, list(of)) for variant, of in groupby(runs, lambda run: run.variant)]
+    return [(variant, list(group)) for variant, group in groupby(runs, lambda run: run.variant)]
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
@@ -206,14 +208,14 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     unit, rates = rates_of(runs)
     rows, best = [], max(rates)
     for run, rate in zip(runs, rates, strict=True):
-        held = bottleneck(run.uses)
-        name, most = NOTHING if held is None else held.name, most_used(run.uses)[0].share
+        resource = bottleneck(run.uses)
+        name, most = NOTHING if resource is None else resource.name, most_used(run.uses)[0].share
         of_best = "-" if isnan(share(rate, best)) else f"{100 * share(rate, best):.1f}"
         on_disk = "-" if run.on_disk_time is None else f"{run.on_disk_time:.2f}"
-        used, achieved = f"{100 * most:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
+        utilisation, achieved = f"{100 * most:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
         if not run.written_back:
-            name, used = UNWRITTEN, "-"
-        rows.append((run.place, name, used, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
+            name, utilisation = UNWRITTEN, "-"
+        rows.append((run.place, name, utilisation, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
     header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
     return table(header, rows, left=2)
 
@@ -251,15 +253,15 @@ def kind_named(name: str, run: Run) -> Kind | None:
     return next((kind for kind in run.kinds if kind.name == name), None)
 
 
-def flushers_table(one: Run, other: Run) -> str:
+def flushers_table(first: Run, second: Run) -> str:
     """Return the flushers' time for each file written back, or for each MiB of large files, by cause.
 
     The differences of the two runs add up to the gain.
     """
-    unit, of_one, of_other = per_file(one, other)
-    causes = in_order(of_one.keys() | of_other.keys())
-    figures = [(cause, of_one.get(cause, 0.0), of_other.get(cause, 0.0)) for cause in causes]
-    figures.append(("all", sum(of_one.values()), sum(of_other.values())))
+    unit, first_times, second_times = per_file(first, second)
+    causes = in_order(first_times.keys() | second_times.keys())
+    figures = [(cause, first_times.get(cause, 0.0), second_times.get(cause, 0.0)) for cause in causes]
+    figures.append(("all", sum(first_times.values()), sum(second_times.values())))
     rows = [
         (
             cause,
@@ -269,17 +271,17 @@ def flushers_table(one: Run, other: Run) -> str:
         for cause, a, b in figures
         if not (a < SEEN and b < SEEN)
     ]
-    return table((f"flushers, us a {unit}", one.label, other.label, "difference"), rows)
+    return table((f"flushers, us a {unit}", first.label, second.label, "difference"), rows)
 
 
-def per_file(one: Run, other: Run) -> tuple[str, dict[str, float], dict[str, float]]:
+def per_file(first: Run, second: Run) -> tuple[str, dict[str, float], dict[str, float]]:
     """Return the unit, a file or a MiB that was written back, and the flushers' time for it by cause (us).
 
     The time is unknown (nan) for a run that wrote nothing back.
     """
-    small = _small((one, other))
+    small = _small((first, second))
     flushers = []
-    for run in (one, other):
+    for run in (first, second):
         done = run.flushed_files if small else run.flushed_bytes / MIB
         life: dict[str, float] = {}
         for kind in run.kinds:
@@ -295,21 +297,21 @@ def in_order(causes: Iterable[str]) -> list[str]:
     paths = list(PATHS)
 
     def place(cause: str) -> tuple[bool, int, int, str]:
-        state, _, what = cause.partition(" ")
-        along = paths.index(what) if state == "system" and what in paths else len(paths)
-        return cause in AWAY, STATES.index(state), along, what
+        state, _, detail = cause.partition(" ")
+        step = paths.index(detail) if state == "system" and detail in paths else len(paths)
+        return cause in AWAY, STATES.index(state), step, detail
 
     return sorted(causes, key=place)
 
 
 def seen_kinds(run: Run) -> list[Kind]:
     """Return the kinds of thread that are active in *run*."""
-    return [kind for kind in run.kinds if _shown(busy_ns(kind.life), run)]
+    return [kind for kind in run.kinds if _matters(busy_ns(kind.life), run)]
 
 
 def seen_causes(run: Run, kinds: Iterable[Kind]) -> set[str]:
     """Return the causes that took at least `SEEN` of the run in any of *kinds*."""
-    return {cause for kind in kinds for cause, ns in kind.life.items() if _shown(ns, run)}
+    return {cause for kind in kinds for cause, ns in kind.life.items() if _matters(ns, run)}
 
 
 def _small(runs: Iterable[Run]) -> bool:
@@ -317,7 +319,7 @@ def _small(runs: Iterable[Run]) -> bool:
     return all(run.file_bytes <= run.files * MIB for run in runs)
 
 
-def _shown(ns: float, run: Run) -> bool:
+def _matters(ns: float, run: Run) -> bool:
     return ns >= SEEN * run.length_ns
 
 

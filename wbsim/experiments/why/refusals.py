@@ -33,42 +33,46 @@ class Refusal(NamedTuple):
 
     def document(self) -> dict[str, object]:
         """Return the document of the reason for ``--json``."""
-        points = [dict(of) for of in self.points]
+        points = [dict(point) for point in self.points]
         return {"reason": self.reason, "count": len(points), "causes": list(self.causes), "points": points}
 
     def text(self) -> str:
         """Return the reason in one line: the count, the message, and the values of each cause."""
-        causes = " and ".join(f"{path} = {_listed([of[path] for of in self.points])}" for path in self.causes)
+        causes = " and ".join(
+            f"{path} = {_values_text([point[path] for point in self.points])}" for path in self.causes
+        )
         cause = f"with {causes}" if causes else "no single number is the cause"
         return f"{len(self.points)}: {self.reason}; {cause}"
 
 
-def refusals_of(refused: Sequence[Refused], ended: Sequence[Values], usual: Values) -> list[Refusal]:
-    """Return the reasons of the runs *refused*, the most frequent first.
+def refusals_of(failures: Sequence[Refused], successes: Sequence[Values], usual: Values) -> list[Refusal]:
+    """Return the reasons of the refused runs *failures*, the most frequent first.
 
-    *ended* has the numbers of the runs that ended, and *usual* the numbers of the case.
+    *successes* has the numbers of the runs that ended, and *usual* the numbers of the case.
     """
     groups: dict[str, list[Refused]] = {}
-    for of in refused:
-        groups.setdefault(_pattern(of.message), []).append(of)
-    found = []
+    for failure in failures:
+        groups.setdefault(_pattern(failure.message), []).append(failure)
+    refusals = []
     for members in groups.values():
-        points = [of.values for of in members]
-        causes = _apart([{**usual, **of} for of in points], [{**usual, **of} for of in ended])
-        full: list[Values] = [{**{path: usual[path] for path in causes}, **of} for of in points]
-        found.append(Refusal(_merged([of.message for of in members]), tuple(causes), full))
-    return sorted(found, key=lambda of: -len(of.points))
+        points = [member.values for member in members]
+        causes = _causes(
+            [{**usual, **point} for point in points], [{**usual, **point} for point in successes]
+        )
+        full: list[Values] = [{**{path: usual[path] for path in causes}, **point} for point in points]
+        refusals.append(Refusal(_merge([member.message for member in members]), tuple(causes), full))
+    return sorted(refusals, key=lambda refusal: -len(refusal.points))
 
 
-def _apart(refused: Sequence[Values], ended: Sequence[Values]) -> list[str]:
-    """Return the paths of the numbers that separate the *refused* runs from the runs that *ended*."""
-    if not ended:
+def _causes(failures: Sequence[Values], successes: Sequence[Values]) -> list[str]:
+    """Return the paths of the numbers that separate the *failures* from the *successes*."""
+    if not successes:
         return []
     return [
         path
-        for path in refused[0]
-        if min(of[path] for of in refused) > max(of[path] for of in ended)
-        or max(of[path] for of in refused) < min(of[path] for of in ended)
+        for path in failures[0]
+        if min(point[path] for point in failures) > max(point[path] for point in successes)
+        or max(point[path] for point in failures) < min(point[path] for point in successes)
     ]
 
 
@@ -76,18 +80,18 @@ def _pattern(message: str) -> str:
     return _NUMBER.sub("#", message)
 
 
-def _merged(messages: Sequence[str]) -> str:
+def _merge(messages: Sequence[str]) -> str:
     """Return *messages* of one pattern as one message, with a range for each number that differs."""
     columns = zip(*(_NUMBER.findall(message) for message in messages), strict=True)
     ranges = [
-        of[0] if len({*of}) == 1 else f"{min(of, key=float)} .. {max(of, key=float)}"
-        for of in map(list, columns)
+        column[0] if len({*column}) == 1 else f"{min(column, key=float)} .. {max(column, key=float)}"
+        for column in map(list, columns)
     ]
-    of = iter(ranges)
-    return _NUMBER.sub(lambda _: next(of), messages[0])
+    replacements = iter(ranges)
+    return _NUMBER.sub(lambda _: next(replacements), messages[0])
 
 
-def _listed(values: Sequence[float | int]) -> str:
+def _values_text(values: Sequence[float | int]) -> str:
     """Return *values* as a list, or as a range if there are more than `_LISTED`."""
     texts = [str(value) if isinstance(value, int) else f"{value:g}" for value in sorted(set(values))]
     if len(texts) > _LISTED:

@@ -72,18 +72,18 @@ class Guess(NamedTuple):
         0
         """
         if self.logarithmic:
-            found = exp(log(self.low) + share * (log(self.high) - log(self.low)))
+            value = exp(log(self.low) + share * (log(self.high) - log(self.low)))
         else:
-            found = self.low + share * (self.high - self.low)
-        found = min(max(found, self.low), self.high)  # the rounding of floats may leave the range
+            value = self.low + share * (self.high - self.low)
+        value = min(max(value, self.low), self.high)  # the rounding of floats may leave the range
         if not isinstance(self.value, int):
-            return found
+            return value
         if self.step:
             least, most = -(-self.low // self.step), self.high // self.step
             if least > most:
                 return self.value
-            return int(min(max(round(found / self.step), least), most)) * self.step
-        return round(found)
+            return int(min(max(round(value / self.step), least), most)) * self.step
+        return round(value)
 
     def share_of(self, value: float) -> float:
         """Return the share of the range at which *value* lies; see `at`."""
@@ -129,27 +129,27 @@ class Sensitivity:
 
     def document(self) -> dict[str, object]:
         """Return the JSON document of ``--json``."""
-        effects = [{**of._asdict(), "guess": of.guess._asdict()} for of in self.effects]
-        named = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
+        effects = [{**effect._asdict(), "guess": effect.guess._asdict()} for effect in self.effects]
+        summary = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
         return {
-            **named,
+            **summary,
             "runs": self.runs,
             "refused": self.refused,
-            "refusals": [of.document() for of in self.refusals],
+            "refusals": [refusal.document() for refusal in self.refusals],
             "effects": effects,
         }
 
     def text(self) -> str:
         """Return the table, the answer, and a line for each reason of a refusal."""
         rows = []
-        for of in self.effects[:TORNADO]:
-            guess = of.guess
+        for effect in self.effects[:TORNADO]:
+            guess = effect.guess
             rows.append(
                 (
                     guess.path, f"{guess.value:g}", f"{guess.low:g} .. {guess.high:g}",
-                    _percent(of.mu_star, self.value), _percent(of.sigma, self.value),
-                    *("-" if end is None else figure_text(end) for end in (of.low, of.high)),
-                    *("-" if share is None else f"{share:.2f}" for share in (of.first, of.total)),
+                    _percent(effect.mu_star, self.value), _percent(effect.sigma, self.value),
+                    *("-" if end is None else figure_text(end) for end in (effect.low, effect.high)),
+                    *("-" if share is None else f"{share:.2f}" for share in (effect.first, effect.total)),
                 )
             )  # fmt: skip
         header = ("assumed number", "value", "range", "mu* %", "sigma %", "at low", "at high", "S1", "ST")
@@ -159,12 +159,14 @@ class Sensitivity:
             low, high = self.interval
             interval = f"{figure_text(low)} .. {figure_text(high)}"
             answer += f"; within the assumed ranges, {interval} (95 % of Sobol's runs)"
-        quiet = sum(of.mu_star < 0.01 * abs(self.value) for of in self.effects)
+        quiet = sum(guess_effect.mu_star < 0.01 * abs(self.value) for guess_effect in self.effects)
         counts = f"{len(self.effects)} assumed numbers, of which {quiet} change it by less than 1 %;"
         counts += f" {self.runs} runs"
         if self.refused:
             counts += f", {self.refused} of them refused"
-        reasons = ["\n".join(["refused runs, by reason:", *(f"  {of.text()}" for of in self.refusals)])]
+        reasons = [
+            "\n".join(["refused runs, by reason:", *(f"  {refusal.text()}" for refusal in self.refusals)])
+        ]
         return "\n\n".join(
             [self.title, table(header, rows), f"{answer}\n{counts}", *(reasons if self.refusals else [])]
         )
@@ -190,10 +192,10 @@ def guesses_of(scenario: Scenario) -> list[Guess]:
     ]
 
 
-def _is_guess(number: Number, given: Given) -> bool:
-    ends = (number.value, given.low, given.high)
+def _is_guess(number: Number, provenance: Given) -> bool:
+    ends = (number.value, provenance.low, provenance.high)
     plain = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
-    return given.origin is Origin.ASSUMED and plain and given.low < given.high
+    return provenance.origin is Origin.ASSUMED and plain and provenance.low < provenance.high
 
 
 def _parts_of(path: str) -> list[str]:
@@ -233,11 +235,11 @@ def with_numbers(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
 def _put(inputs: Inputs, values: Mapping[str, object]) -> None:
     for path, value in values.items():
         *parts, last = _parts_of(path)
-        at: Any = inputs
+        node: Any = inputs
         for part in parts:
-            at = at[int(part)] if isinstance(at, list) else at[part]
-        given = at[last]
-        at[last] = replace(given, value=value) if isinstance(given, Given) else value
+            node = node[int(part)] if isinstance(node, list) else node[part]
+        entry = node[last]
+        node[last] = replace(entry, value=value) if isinstance(entry, Given) else value
 
 
 _KINDS: Final = {
@@ -255,54 +257,54 @@ class _Study:
         self._how = how
         self._guesses = guesses
         self._runs = Runs(how, f"Sensitivity of {figure}: {case.label}")
-        self.asked = 0
-        self.refused: list[Refused] = []
-        self._ended: list[Values] = []
-        self.drawn: list[Values] = []
+        self.run_count = 0
+        self.failures: list[Refused] = []
+        self._successes: list[Values] = []
+        self.draws: list[Values] = []
 
-    def figures(self, shares: NDArray[np.float64], of: Sequence[Guess]) -> NDArray[np.float64]:
-        """Return the figure at each row of *shares*, of the guesses *of*; nan for a refused or failed run."""
+    def figures(self, shares: NDArray[np.float64], guesses: Sequence[Guess]) -> NDArray[np.float64]:
+        """Return the figure at each row of *shares*, of *guesses*; nan for a refused or failed run."""
         jobs: list[tuple[Values, Job]] = []
         for row in shares.tolist():
-            drawn: Values = {guess.path: guess.at(share) for guess, share in zip(of, row, strict=True)}
-            values, scenario = self._allowed(drawn, of)
+            draw: Values = {guess.path: guess.at(share) for guess, share in zip(guesses, row, strict=True)}
+            values, scenario = self._correct(draw, guesses)
             jobs.append((values, Job(replace(self._case, scenario=scenario), self._how.seed)))
-        self.drawn = [values for values, _ in jobs]
+        self.draws = [values for values, _ in jobs]
         results = self._runs.run([job for _, job in jobs]).results
-        found = []
+        figures = []
         for (values, _), result in zip(jobs, results, strict=True):
             if isinstance(result, Outcome):
-                self._ended.append(values)
+                self._successes.append(values)
             else:
-                self.refused.append(Refused(values, _KINDS[result.kind] + result.message))
-            found.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
-        self.asked += len(jobs)
-        return np.array(found)
+                self.failures.append(Refused(values, _KINDS[result.kind] + result.message))
+            figures.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
+        self.run_count += len(jobs)
+        return np.array(figures)
 
-    def _allowed(self, drawn: Values, of: Sequence[Guess]) -> tuple[Values, Scenario]:
-        """Return *drawn* with the values that the configuration allows, and the scenario with them.
+    def _correct(self, draw: Values, guesses: Sequence[Guess]) -> tuple[Values, Scenario]:
+        """Return *draw* with the values that the configuration allows, and the scenario with them.
 
         A rule between several keys may refuse a draw.  Then one number after another goes back to its usual
         value until the rest is allowed.  The last of them is moved out again, as far as the rule allows.
         """
-        values, number = dict(drawn), 0
+        values, number = dict(draw), 0
         if (scenario := self._scenario(values)) is not None:
             return values, scenario
-        lifts = (guess for guess in of if self._scenario({**drawn, guess.path: guess.value}) is not None)
+        lifts = (guess for guess in guesses if self._scenario({**draw, guess.path: guess.value}) is not None)
         lift = next(lifts, None)
-        back = list(of) if lift is None else [lift]
+        back = list(guesses) if lift is None else [lift]
         while scenario is None:
             guess = back[number]
             values[guess.path], number = guess.value, number + 1
             scenario = self._scenario(values)
-        near, far = guess.share_of(guess.value), guess.share_of(drawn[guess.path])
+        inner, outer = guess.share_of(guess.value), guess.share_of(draw[guess.path])
         for _ in range(_HALVINGS):
-            middle = (near + far) / 2
-            moved = {**values, guess.path: guess.at(middle)}
-            if (allowed := self._scenario(moved)) is not None:
-                near, values, scenario = middle, moved, allowed
+            middle = (inner + outer) / 2
+            trial = {**values, guess.path: guess.at(middle)}
+            if (trial_scenario := self._scenario(trial)) is not None:
+                inner, values, scenario = middle, trial, trial_scenario
             else:
-                far = middle
+                outer = middle
         return values, scenario
 
     def _scenario(self, values: Values) -> Scenario | None:
@@ -315,7 +317,7 @@ class _Study:
     def refusals(self) -> list[Refusal]:
         """Return the reasons of the runs refused so far, with their causes."""
         usual = {guess.path: guess.value for guess in self._guesses}
-        return refusals_of(self.refused, self._ended, usual)
+        return refusals_of(self.failures, self._successes, usual)
 
     def value(self) -> float:
         """Return the figure with all guesses at their usual values.
@@ -326,7 +328,7 @@ class _Study:
         (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
         if nothing_written_back(outcome, until_end=self._figure.until_end):
             raise bad(f"sensitivity of {self._case.label}", why_nothing(outcome))
-        self.asked += 1
+        self.run_count += 1
         return self._figure.whole(outcome)
 
 
@@ -367,7 +369,7 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     interval = None
     if sobol:
         effects, interval = sobol_effects(study, effects, min(most, len(effects)), sobol)
-    counts = study.asked, len(study.refused)
+    counts = study.run_count, len(study.failures)
     return Sensitivity(
         title_of(figure, case.label), figure, value, effects, interval, *counts, study.refusals()
     )
@@ -381,7 +383,7 @@ def title_of(figure: str, case: str) -> str:
 def _problem(guesses: Sequence[Guess]) -> dict[str, object]:
     return {
         "num_vars": len(guesses),
-        "names": [of.path for of in guesses],
+        "names": [guess.path for guess in guesses],
         "bounds": [[0.0, 1.0]] * len(guesses),
     }
 
@@ -392,31 +394,33 @@ def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[
 
     shares = sampling.sample(_problem(guesses), trajectories, num_levels=LEVELS, seed=0)
     figures = study.figures(shares, guesses)
-    found: list[list[float]] = [[] for _ in guesses]
+    changes: list[list[float]] = [[] for _ in guesses]
     for place in range(len(shares) - 1):
-        before, after = study.drawn[place], study.drawn[place + 1]
-        moved = [number for number, of in enumerate(guesses) if before[of.path] != after[of.path]]
-        if len(moved) == 1:  # a rule between keys may have moved another number, too
-            guess = guesses[moved[0]]
-            step = guess.share_of(after[guess.path]) - guess.share_of(before[guess.path])
+        start, end = study.draws[place], study.draws[place + 1]
+        indices = [
+            number for number, candidate in enumerate(guesses) if start[candidate.path] != end[candidate.path]
+        ]
+        if len(indices) == 1:  # a rule between keys may have moved another number, too
+            guess = guesses[indices[0]]
+            step = guess.share_of(end[guess.path]) - guess.share_of(start[guess.path])
             effect = float((figures[place + 1] - figures[place]) / step)
-            found[moved[0]] += [effect] if effect == effect else []
-    if not any(found):
+            changes[indices[0]] += [effect] if effect == effect else []
+    if not any(changes):
         raise bad("sensitivity", "the model refuses a run of every pair that is compared; narrow the ranges")
     effects = [
-        Effect(guess, fmean(map(abs, of)) if of else 0.0, stdev(of) if len(of) > 1 else 0.0)
-        for guess, of in zip(guesses, found, strict=True)
+        Effect(guess, fmean(map(abs, values)) if values else 0.0, stdev(values) if len(values) > 1 else 0.0)
+        for guess, values in zip(guesses, changes, strict=True)
     ]
-    return sorted(effects, key=lambda of: -of.mu_star)
+    return sorted(effects, key=lambda result: -result.mu_star)
 
 
 def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
     """Return *effects* with the figure at both ends of each range; all other numbers are usual."""
-    moved = []
-    for of in effects:
-        low, high = study.figures(np.array([[0.0], [1.0]]), [of.guess]).tolist()
-        moved.append(of._replace(low=None if low != low else low, high=None if high != high else high))
-    return moved
+    results = []
+    for effect in effects:
+        low, high = study.figures(np.array([[0.0], [1.0]]), [effect.guess]).tolist()
+        results.append(effect._replace(low=None if low != low else low, high=None if high != high else high))
+    return results
 
 
 def sobol_effects(
@@ -426,7 +430,7 @@ def sobol_effects(
     from SALib.analyze import sobol as analysis
     from SALib.sample import sobol as sampling
 
-    few = [of.guess for of in effects[:most]]
+    few = [effect.guess for effect in effects[:most]]
     problem = _problem(few)
     figures = study.figures(sampling.sample(problem, samples, calc_second_order=False, seed=0), few)
     if np.isnan(figures).all():
@@ -435,10 +439,10 @@ def sobol_effects(
         )
     filled = np.where(np.isnan(figures), np.nanmean(figures), figures)
     if np.ptp(filled):
-        found = analysis.analyze(problem, filled, calc_second_order=False, seed=0)
+        indices = analysis.analyze(problem, filled, calc_second_order=False, seed=0)
     else:  # a variance of 0 has no shares
-        found = {"S1": np.zeros(len(few)), "ST": np.zeros(len(few))}
-    shares = zip(effects, found["S1"], found["ST"], strict=False)
-    named = [of._replace(first=float(first), total=float(total)) for of, first, total in shares]
+        indices = {"S1": np.zeros(len(few)), "ST": np.zeros(len(few))}
+    shares = zip(effects, indices["S1"], indices["ST"], strict=False)
+    leaders = [effect._replace(first=float(first), total=float(total)) for effect, first, total in shares]
     cuts = quantiles(filled.tolist(), n=40, method="inclusive")  # between the smallest and the largest figure
-    return [*named, *effects[most:]], (cuts[0], cuts[-1])
+    return [*leaders, *effects[most:]], (cuts[0], cuts[-1])

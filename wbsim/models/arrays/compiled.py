@@ -88,13 +88,13 @@ class Compiled:
     the dispatcher (``_numba_type_``).
     """
 
-    __slots__ = ("_call", "_numba_type_", "_others", "dispatcher")
+    __slots__ = ("_alternatives", "_call", "_numba_type_", "dispatcher")
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
         self._numba_type_ = dispatcher._numba_type_
         self._call: Callable[..., Any] | None = None
-        self._others: list[Callable[..., Any]] = []
+        self._alternatives: list[Callable[..., Any]] = []
         """The code for arrays of other types, the latest first."""
 
     def __call__(self, *arguments: Any) -> Any:
@@ -108,17 +108,17 @@ class Compiled:
 
     def _call_other(self, last: Callable[..., Any], *arguments: Any) -> Any:
         """Call the code for arrays of other types than those of *last*; later calls try it first."""
-        for call in self._others:
+        for call in self._alternatives:
             try:
                 result = call(*arguments)
             except TypeError:
                 continue
-            self._others.remove(call)
-            self._others.insert(0, last)
+            self._alternatives.remove(call)
+            self._alternatives.insert(0, last)
             self._call = call
             return result
         result = self._choose(*arguments)
-        self._others.insert(0, last)
+        self._alternatives.insert(0, last)
         return result
 
     def _choose(self, *arguments: Any) -> Any:

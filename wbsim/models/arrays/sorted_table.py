@@ -79,21 +79,21 @@ def with_room(tables: Tables, additions: int) -> Tables:
             name: _grown(getattr(rows, name), ever, room) for name in ("keys", "values", "counts", "again")
         }
         tables = tables._replace(rows=rows._replace(**grown))
-    used, room = int(tables.used.max()), tables.order.shape[1]
-    if used + additions + 1 > room:
+    length, room = int(tables.used.max()), tables.order.shape[1]
+    if length + additions + 1 > room:
         room = 2 * room + additions + 1
         tables = tables._replace(
-            order=_grown(tables.order, used, room, 1), lowest=_grown(tables.lowest, used, room, 1)
+            order=_grown(tables.order, length, room, 1), lowest=_grown(tables.lowest, length, room, 1)
         )
     return tables
 
 
-def _grown(old: NDArray[Any], used: int, room: int, axis: int = 0) -> NDArray[Any]:
-    """Return a copy of the *used* part of *old* with *room* along *axis*; the rest is not touched."""
+def _grown(old: NDArray[Any], length: int, room: int, axis: int = 0) -> NDArray[Any]:
+    """Return a copy of *old* with *room* along *axis*; only the first *length* entries are copied."""
     shape = list(old.shape)
     shape[axis] = room
     larger = np.empty(shape, old.dtype)
-    copied = (slice(None),) * axis + (slice(used),)
+    copied = (slice(None),) * axis + (slice(length),)
     larger[copied] = old[copied]
     return larger
 
@@ -232,11 +232,11 @@ def remove_at(table: Table, position: int, index: int) -> None:
     if count:
         table.lowest[position] = table.rows.keys[row, 0]
         return
-    used = table.used[0] - 1
-    for i in range(position, used):
+    length = table.used[0] - 1
+    for i in range(position, length):
         table.order[i] = table.order[i + 1]
         table.lowest[i] = table.lowest[i + 1]
-    table.used[0] = used
+    table.used[0] = length
     table.rows.again[table.rows.sizes[1]] = row
     table.rows.sizes[1] += 1
 

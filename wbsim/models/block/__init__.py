@@ -1,7 +1,7 @@
 """The block layer, from submit_bio to the driver.
 
 Read `merge` first, which decides which bio joins which request.  Then follow a bio: `thread` submits it,
-`plug` holds it back, `elevator` merges it, an I/O scheduler (`models.io_schedulers`) chooses when it leaves,
-and `queue` dispatches and completes it.  `request_pool` and `wbt` make submitters wait.  Left out: reads of
+`plug` holds it back, `elevator` merges it, and `queue` dispatches and completes it.  I/O schedulers
+(`models.io_schedulers`) choose the order.  `request_pool` and `wbt` make submitters wait.  Left out: reads of
 file data, several hardware queues as separate locks, and cgroups.
 """

@@ -66,10 +66,10 @@ class Elevator:
 
     def touching(self, bio: Bio) -> list[Request]:
         """Return the waiting requests against which *bio* is tried because it would continue them."""
-        found = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
+        neighbours = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
         return [
             request
-            for request in found
+            for request in neighbours
             if request is not None
             and self._alike(request, bio.sync)
             and self._bounds.merges
@@ -95,10 +95,10 @@ class Elevator:
             if last is not None and self._join(last, request):
                 return False
             if not self._only_cheap:
-                before = self._by_end.get(request.start_sector)
-                if before is not None and self._join(before, request):
+                predecessor = self._by_end.get(request.start_sector)
+                if predecessor is not None and self._join(predecessor, request):
                     if self._bounds.insertion_repeats:
-                        self._join_with_predecessors(before)
+                        self._join_with_predecessors(predecessor)
                     return False
         self.add(request)
         return True
@@ -155,20 +155,20 @@ class Elevator:
     def _back(self, request: Request, bio: Bio) -> Merge:
         end = request.end_sector
         if try_merge(request, bio, self._bounds) is NEW:
-            self._refused(request)
+            self._note_refusal(request)
             return NEW
         self._end_moved(request, end)
         self._last_merge = request
         if self.sorts:
-            after = self._by_start.get(request.end_sector)
-            if after is not None:
-                self._join(request, after)
+            successor = self._by_start.get(request.end_sector)
+            if successor is not None:
+                self._join(request, successor)
         return BACK
 
     def _front(self, request: Request, bio: Bio) -> Merge:
         start = request.start_sector
         if try_merge(request, bio, self._bounds) is NEW:
-            self._refused(request)
+            self._note_refusal(request)
             return NEW
         self._start_moved(request, start)
         self._last_merge = request
@@ -180,13 +180,15 @@ class Elevator:
         """Return whether *request* may grow by a bio or a request with this REQ_SYNC."""
         return not self.sorts or self._scheduler.allows(request, sync)
 
-    def _refused(self, request: Request) -> None:
+    def _note_refusal(self, request: Request) -> None:
         if request.nomerge and self._last_merge is request:
             self._last_merge = None
 
     def _join_with_predecessors(self, request: Request) -> None:
-        while (before := self._by_end.get(request.start_sector)) is not None and self._join(before, request):
-            request = before
+        while (predecessor := self._by_end.get(request.start_sector)) is not None and self._join(
+            predecessor, request
+        ):
+            request = predecessor
 
     def _join(self, request: Request, follower: Request) -> bool:
         """Append *follower* to *request*; return whether they joined.  *follower* need not wait here."""

@@ -25,14 +25,14 @@ class Plug:
     """The requests of one plug, oldest first."""
 
     __slots__ = (
-        "_counts_all", "_flush_of_newest", "_flush_sectors", "_max_requests", "_max_requests_mixed", "_rules",
-        "_tried", "requests",
+        "_candidates", "_counts_all", "_flush_of_newest", "_flush_sectors", "_max_requests",
+        "_max_requests_mixed", "_rules", "requests",
     )  # fmt: skip
 
     def __init__(self, rules: PlugRules) -> None:
         self._rules = rules
         # Copies: a spec's own attributes are slow to read.
-        self._tried = rules.tried
+        self._candidates = rules.tried
         self._max_requests = rules.max_requests or _UNBOUNDED
         self._max_requests_mixed = rules.max_requests_mixed or _UNBOUNDED
         self._counts_all = rules.max_requests_mixed is not None
@@ -45,40 +45,40 @@ class Plug:
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
         """Return BACK or FRONT if *bio* joined a plugged request, else NEW; *bounds* are of its queue."""
         requests = self.requests
-        held = len(requests)
-        if held == 0 or not bounds.merges:
+        count = len(requests)
+        if count == 0 or not bounds.merges:
             return NEW
         queue, start, end = bio.queue, bio.start_sector, bio.end_sector
-        tried = self._tried
-        tries_all = tried == "all"
-        if tried == "last" and requests[-1].queue != queue:
+        candidates = self._candidates
+        tries_all = candidates == "all"
+        if candidates == "last" and requests[-1].queue != queue:
             return NEW
-        at, step = held - 1, -1
-        if tried == "oldest" or (tried == "tail" and requests[at].queue != queue):
-            at, step = 0, 1
-        for _ in range(held):
-            request = requests[at]
+        place, step = count - 1, -1
+        if candidates == "oldest" or (candidates == "tail" and requests[place].queue != queue):
+            place, step = 0, 1
+        for _ in range(count):
+            request = requests[place]
             # Most requests do not touch the bio.  Test this first and save two calls.
             touches = request.end_sector == start or request.start_sector == end
             if (touches or not tries_all) and request.queue == queue:
                 merge = try_merge(request, bio, bounds)
                 if merge is not NEW or not tries_all:
                     return merge
-            at += step
+            place += step
         return NEW
 
     def must_flush(self, queue: object, bounds: Bounds) -> bool:
         """Return whether the plug must be flushed before another request of *queue* is added."""
         requests = self.requests
-        held = len(requests)
-        if held == 0:
+        count = len(requests)
+        if count == 0:
             return False
-        if held >= self._max_requests:
+        if count >= self._max_requests:
             own = 0
             for request in requests:
                 own += request.queue == queue
             if self._counts_all:
-                if held >= (self._max_requests_mixed if own < held else self._max_requests):
+                if count >= (self._max_requests_mixed if own < count else self._max_requests):
                     return True
             elif own >= self._max_requests:
                 return True
@@ -101,7 +101,7 @@ class Plug:
         starts = [request.start_sector for request in requests]
         numbers = [queues.index(request.queue) for request in requests]
         order = issue_order(self._rules, starts, numbers, direct)
-        return requests if order is None else [requests[at] for at in order]
+        return requests if order is None else [requests[place] for place in order]
 
 
 def issue_order(
@@ -124,7 +124,10 @@ def issue_order(
     elif order == "sector":
         places.sort(key=starts.__getitem__)
     if mixed:
-        first = {queue: at for at, queue in reversed(list(enumerate(queues[place] for place in places)))}
+        first = {
+            queue: position
+            for position, queue in reversed(list(enumerate(queues[place] for place in places)))
+        }
         places.sort(key=lambda place: first[queues[place]])
     return places
 

@@ -121,8 +121,8 @@ class Queue:
     @property
     def busy_ns(self) -> int:
         """The time (ns) with a request in the queue or in the driver, until now."""
-        since = self._busy_since
-        return self.stat.busy_ns + (0 if since is None else self._env.now - since)
+        start_ns = self._busy_since
+        return self.stat.busy_ns + (0 if start_ns is None else self._env.now - start_ns)
 
     @property
     def waiting(self) -> int:
@@ -149,11 +149,11 @@ class Queue:
         Raises:
             LawBroken: a request was lost or has no place in the pool, or a part was used for too long.
         """
-        waiting, taken, stat = self.waiting, self._async.count + self._sync.count, self.stat
+        queue_length, places, stat = self.waiting, self._async.count + self._sync.count, self.stat
         require(
-            waiting >= 0 and 0 <= stat.in_flight <= min(self._depth, taken - waiting),
-            f"{self.name}: every request must have a place in the pool: {waiting} wait, {stat.in_flight} of"
-            f" at most {self._depth} are in the driver, {taken} places are taken",
+            queue_length >= 0 and 0 <= stat.in_flight <= min(self._depth, places - queue_length),
+            f"{self.name}: every request must have a place in the pool: {queue_length} wait,"
+            f" {stat.in_flight} of at most {self._depth} are in the driver, {places} places are taken",
         )
         require(min(self._async.count, self._sync.count) >= 0, f"{self.name}: a request was freed twice")
         require(

@@ -70,7 +70,8 @@ class RequestList:
     """
 
     __slots__ = (
-        "_batchers", "_env", "_full", "_nr", "_off", "_on", "_uncongested", "congested", "count", "waiters",
+        "_batchers", "_congestion_off", "_congestion_on", "_env", "_full", "_nr", "_uncongested", "congested",
+        "count", "waiters",
     )  # fmt: skip
 
     def __init__(
@@ -78,8 +79,8 @@ class RequestList:
     ) -> None:
         self._env = env
         self._nr = nr_requests
-        self._on = min(nr_requests - nr_requests // 8 + 1, nr_requests)
-        self._off = max(nr_requests - nr_requests // 8 - nr_requests // 16 - 1, 1)
+        self._congestion_on = min(nr_requests - nr_requests // 8 + 1, nr_requests)
+        self._congestion_off = max(nr_requests - nr_requests // 8 - nr_requests // 16 - 1, 1)
         self._uncongested = uncongested
         self.congested = False
         self._full = False
@@ -98,7 +99,7 @@ class RequestList:
         if self.count >= 3 * self._nr // 2:
             return False
         self.count += 1
-        if self.count >= self._on:
+        if self.count >= self._congestion_on:
             self.congested = True
         return True
 
@@ -110,16 +111,16 @@ class RequestList:
         self._batchers[task] = (BATCH_REQUESTS, self._env.now + BATCH_NS)
 
     def _may_batch(self, task: Task) -> bool:
-        left, until_ns = self._batchers.pop(task, (0, 0))
-        if left == 0 or self._env.now > until_ns:
+        requests_left, until_ns = self._batchers.pop(task, (0, 0))
+        if requests_left == 0 or self._env.now > until_ns:
             return False
-        self._batchers[task] = (left - 1, until_ns)
+        self._batchers[task] = (requests_left - 1, until_ns)
         return True
 
     def free(self) -> None:
         """freed_request: take back a request; if the list has room, it is not full, and a task wakes."""
         self.count -= 1
-        if self.congested and self.count < self._off:
+        if self.congested and self.count < self._congestion_off:
             self.congested = False
             self._uncongested()
         if self.count < self._nr:

@@ -71,13 +71,13 @@ class BlockThread(Thread):
     def flush_plug(self) -> Iterable[Wait]:
         """See `Thread.flush_plug`."""
         assert self._plug is not None, "flush_plug needs a plug"
-        requests = self._taken(self._plug)
+        requests = self._take(self._plug)
         return self._issue(requests) if requests else ()
 
     def before_sleep(self) -> None:
         """See `Thread.before_sleep`."""
         if self._plug is not None:
-            for queue, requests in groupby(self._taken(self._plug, asleep=True), _queue_of):
+            for queue, requests in groupby(self._take(self._plug, asleep=True), _queue_of):
                 queue.insert(list(requests), self.task)
 
     def submit_bio(self, bio: Bio) -> Steps | None:
@@ -120,7 +120,7 @@ class BlockThread(Thread):
             yield from self._issue([request])
             return
         if plug.must_flush(queue, queue.bounds):
-            yield from self._issue(self._taken(plug))
+            yield from self._issue(self._take(plug))
         plug.add(request)
 
     def _sleep_for_room(self, wbt: WritebackThrottling) -> Steps:
@@ -142,7 +142,7 @@ class BlockThread(Thread):
             if pool.take(self.task):
                 return
 
-    def _taken(self, plug: Plug, asleep: bool = False) -> list[Request]:
+    def _take(self, plug: Plug, asleep: bool = False) -> list[Request]:
         """Empty *plug*, and return its requests, queue by queue; *asleep*: the thread goes to sleep."""
         requests, direct = plug.requests, not asleep
         if direct and len(requests) > 1:
@@ -160,8 +160,8 @@ class BlockThread(Thread):
         return self._issue_to_each(requests)
 
     def _issue_to_each(self, requests: list[Request]) -> Steps:
-        for queue, mine in groupby(requests, _queue_of):
-            yield from self._issue_to(queue, list(mine))
+        for queue, group in groupby(requests, _queue_of):
+            yield from self._issue_to(queue, list(group))
 
     def _issue_to(self, queue: Queue, requests: list[Request]) -> Steps:
         count = len(requests)

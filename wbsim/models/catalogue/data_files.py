@@ -46,7 +46,7 @@ def part_in(folder: str, name: str) -> Inputs:
     """
     entries = tomllib.loads(text_of(folder, name))
     plain = {key: entries.pop(key) for key in _PLAIN if key in entries}
-    own = {key: _given(value, f"{name}.toml: {key}") for key, value in entries.items()}
+    own = {key: _entry(value, f"{name}.toml: {key}") for key, value in entries.items()}
     base = part_in(folder, plain["like"]) if "like" in plain else {}
     return {**put_over(base, own), "purpose": plain["purpose"]}
 
@@ -63,28 +63,28 @@ def put_over(base: Inputs, own: Inputs) -> Inputs:
     A table of another kind or with a ``like`` replaces the complete table.  So do disks of which one has
     a new name: such a file lists all disks of its machine.
     """
-    chosen = [key for key in CHOOSES if key in own and key in base]
-    if "like" in own or any(own[key].value != base[key].value for key in chosen):
+    choices = [key for key in CHOOSES if key in own and key in base]
+    if "like" in own or any(own[key].value != base[key].value for key in choices):
         return own
-    merged = dict(base)
+    result = dict(base)
     for key, value in own.items():
-        below = merged.get(key)
-        if isinstance(value, dict) and isinstance(below, dict):
-            has_new_disks = key == "disks" and not set(value) <= set(below)
-            merged[key] = value if has_new_disks else put_over(below, value)
+        base_value = result.get(key)
+        if isinstance(value, dict) and isinstance(base_value, dict):
+            has_new_disks = key == "disks" and not set(value) <= set(base_value)
+            result[key] = value if has_new_disks else put_over(base_value, value)
         else:
-            merged[key] = value
-    return merged
+            result[key] = value
+    return result
 
 
-def _given(value: Any, place: str) -> Any:
+def _entry(value: Any, place: str) -> Any:
     """Return *value*, which stands at *place*: a table of values, or a number with its origin."""
     if not isinstance(value, Mapping):
         if place.endswith(_PLAIN_BELOW):
             return value
         raise ValueError(f"{place} has no origin; write {{ value = ..., origin = ..., source = ... }}")
     if "value" not in value:
-        return {key: _given(below, f"{place}.{key}") for key, below in value.items()}
+        return {key: _entry(item, f"{place}.{key}") for key, item in value.items()}
     origin, source = Origin(value["origin"]), value["source"]
     low, high = (_number(value.get(end)) for end in ("low", "high"))
     return Given(_number(value["value"]), origin, source, low, high, tuple(value.get("targets", ())))

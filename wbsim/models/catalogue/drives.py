@@ -34,24 +34,24 @@ def _drive(name: str, release: Release) -> DriveSpec:
     return DriveSpec.model_validate(disk_of(part_in(FOLDER, name), release))
 
 
-def disk_of(given: Inputs, release: Release) -> Inputs:
-    """Return the queue and the device of the *given* disk, with what each ``like`` in it brings.
+def disk_of(table: Inputs, release: Release) -> Inputs:
+    """Return the queue and the device of the disk *table*, with what each ``like`` in it brings.
 
     ``queue.like`` names an interface, for which *release* has the queue; ``like`` names a drive elsewhere.
     """
-    disk = _without("like", given)
-    if "like" in given:
-        disk = put_over(part_in(FOLDER, given["like"]), disk)
+    disk = _omit("like", table)
+    if "like" in table:
+        disk = put_over(part_in(FOLDER, table["like"]), disk)
     queue = disk["queue"]
     base = queues_of(release)[queue["like"]].inputs() if "like" in queue else {}
-    return {"queue": put_over(base, _without("like", queue)), "device": _device_of(disk["device"])}
+    return {"queue": put_over(base, _omit("like", queue)), "device": _device_of(disk["device"])}
 
 
-def _device_of(given: Inputs) -> Inputs:
-    """Return the *given* device with what ``like`` brings, also behind a cache and in an array."""
-    device = _without("like", given)
-    if "like" in given:
-        device = put_over(part_in(FOLDER, given["like"])["device"], device)
+def _device_of(table: Inputs) -> Inputs:
+    """Return the device *table* with what ``like`` brings, also behind a cache and in an array."""
+    device = _omit("like", table)
+    if "like" in table:
+        device = put_over(part_in(FOLDER, table["like"])["device"], device)
     if "behind" in device:
         device["behind"] = _device_of(device["behind"])
     if "members" in device:
@@ -59,14 +59,14 @@ def _device_of(given: Inputs) -> Inputs:
     return device
 
 
-def _members_of(given: Inputs) -> list[dict[str, Any]]:
-    """Return the ``count`` equal devices that *given* describes."""
-    return [_device_of(_without("count", given))] * given["count"]
+def _members_of(table: Inputs) -> list[dict[str, Any]]:
+    """Return the ``count`` equal devices that *table* describes."""
+    return [_device_of(_omit("count", table))] * table["count"]
 
 
-def _without(name: str, given: Inputs) -> Inputs:
-    """Return the entries of *given* except *name*."""
-    return {key: value for key, value in given.items() if key != name}
+def _omit(name: str, table: Inputs) -> Inputs:
+    """Return the entries of *table* except *name*."""
+    return {key: value for key, value in table.items() if key != name}
 
 
 DRIVES: Final = drives_of(release_of(LAST))

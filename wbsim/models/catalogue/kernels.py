@@ -57,8 +57,8 @@ def era_of(release: str) -> str:
         raise ValueError(f"Linux {release} has no plug on the stack; give 2.6.39 or later")
     plug = bare(_plug_of(release))
     equal = [era for era in PLUG_RULES if bare(_plug_of(era)) == plug]
-    begun = [era for era in equal if bound_of(era) <= release_number]
-    return (begun or equal)[-1 if begun else 0]
+    earlier = [era for era in equal if bound_of(era) <= release_number]
+    return (earlier or equal)[-1 if earlier else 0]
 
 
 def _inputs(name: str) -> Inputs:
@@ -70,7 +70,7 @@ def _inputs(name: str) -> Inputs:
         for kind in kinds("io_schedulers").values()
         if kind.spec.Rules.model_fields
     }
-    decided = {key: given for key, given in rules.items() if key in KernelSpec.model_fields}
+    decided = {key: value for key, value in rules.items() if key in KernelSpec.model_fields}
     return {"name": name, **decided, "filesystems": filesystems, "schedulers": schedulers}
 
 
@@ -82,14 +82,14 @@ class Kernels(Mapping[str, KernelSpec]):
     """
 
     def __init__(self) -> None:
-        self._made: dict[str, KernelSpec] = {}
+        self._specs: dict[str, KernelSpec] = {}
 
     def __getitem__(self, name: str) -> KernelSpec:
-        if name not in self._made:
-            if not _known(name):
+        if name not in self._specs:
+            if not _is_known(name):
                 raise KeyError(name)
-            self._made[name] = KernelSpec.model_validate(_inputs(name))
-        return self._made[name]
+            self._specs[name] = KernelSpec.model_validate(_inputs(name))
+        return self._specs[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(_SHOWN)
@@ -98,7 +98,7 @@ class Kernels(Mapping[str, KernelSpec]):
         return len(_SHOWN)
 
 
-def _known(name: str) -> bool:
+def _is_known(name: str) -> bool:
     if name in NAMED:
         return True
     try:

@@ -35,8 +35,8 @@ def machines_of(release: Release) -> Mapping[str, MachineSpec]:
 def _machine(name: str, release: Release) -> MachineSpec:
     """Return the machine *name* with the queues that *release* gives its disks."""
     machine = part_in(FOLDER, name)
-    disks = {disk: disk_of(given, release) for disk, given in machine["disks"].items()}
-    costs = {kind: of.spec.reference_costs for kind, of in kinds("filesystems").items()}
+    disks = {disk: disk_of(table, release) for disk, table in machine["disks"].items()}
+    costs = {kind: entry.spec.reference_costs for kind, entry in kinds("filesystems").items()}
     paths = machine["processors"]["paths"]
     processors = put_over(
         machine["processors"], {"paths": {"filesystems": {**costs, **paths["filesystems"]}}}

@@ -108,7 +108,7 @@ def _group_blocks(blocks: int, *, striped: bool) -> int:
         return _MOST_GROUP_BLOCKS
     shift = 2
     if striped:
-        shift = next((shift for below, shift in _MULTIDISK_SHIFTS if size < below), 5)
+        shift = next((shift for limit, shift in _MULTIDISK_SHIFTS if size < limit), 5)
     return min(-(-blocks >> shift), _MOST_GROUP_BLOCKS) if blocks % (1 << shift) else blocks >> shift
 
 
@@ -151,17 +151,17 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
     Raises:
         ValueError: *target* is too small.
     """
-    of = xfs_geometry(target, release)
+    geometry = xfs_geometry(target, release)
     inode_bytes = rule_for("mkfs.xfs.inode_bytes", release)
-    log_bytes = of.log_blocks * PAGE_BYTES
+    log_bytes = geometry.log_blocks * PAGE_BYTES
     most_checkpoint = rule_for("mkfs.xfs.most_checkpoint_bytes", release)
     checkpoint_bytes = min(log_bytes // 8, most_checkpoint.value or log_bytes)
     return XfsSpec.model_validate(
         {
             **_XFS_METADATA,
             "kind": specified("xfs", _XFSPROGS),
-            "size": followed(of.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
-            "agcount": specified(of.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
+            "size": followed(geometry.blocks * PAGE_BYTES, f"{_XFSPROGS}: the size of the device"),
+            "agcount": specified(geometry.groups, f"{_XFSPROGS}: calc_default_ag_geometry"),
             "rmapbt": rule_for("mkfs.xfs.rmapbt", release),
             "group_head": assumed(64 * KIB, "headers and the first inodes", 48 * KIB, 512 * KIB),
             "inode_bytes": inode_bytes,
@@ -227,13 +227,13 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
         groups = -(-blocks // GROUP_BLOCKS)
         group_inodes = -(-inodes // groups // INODES_PER_BLOCK) * INODES_PER_BLOCK
         described = _descriptor_blocks(blocks, groups, per_block)
-        kept = kept_blocks(blocks, described, group_inodes)
-        if kept == blocks:
+        usable_blocks = kept_blocks(blocks, described, group_inodes)
+        if usable_blocks == blocks:
             break
-        blocks = kept
+        blocks = usable_blocks
     most = rule_for("mkfs.ext4.most_journal_bytes", release).value
     table = _JOURNALS if most == GIB else _EARLIER_JOURNALS
-    journal = next((size for below, size in table if target.size < below), most)
+    journal = next((size for limit, size in table if target.size < limit), most)
     return Ext4Geometry(blocks, groups, group_inodes, described, journal // PAGE_BYTES)
 
 
@@ -253,18 +253,18 @@ def made_ext4(target: Target, release: Release) -> Ext4Spec:
     Raises:
         ValueError: *target* is too small.
     """
-    of = ext4_geometry(target, release)
+    geometry = ext4_geometry(target, release)
     return Ext4Spec.model_validate(
         {
             "kind": specified("ext4", _E2FSPROGS),
-            "size": followed(of.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the size of the device"),
+            "size": followed(geometry.blocks * PAGE_BYTES, f"{_E2FSPROGS}: the size of the device"),
             "flex_groups": specified(16, f"{_E2FSPROGS}: flex_bg_size"),
-            "descriptors": specified(of.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
-            "inodes_per_group": specified(of.group_inodes, f"{_E2FSPROGS}: inode_ratio of mke2fs.conf"),
+            "descriptors": specified(geometry.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
+            "inodes_per_group": specified(geometry.group_inodes, f"{_E2FSPROGS}: inode_ratio of mke2fs.conf"),
             "journal": {
                 **_EXT4_JOURNAL,
                 "size": specified(
-                    of.journal_blocks * PAGE_BYTES,
+                    geometry.journal_blocks * PAGE_BYTES,
                     f"{_E2FSPROGS}: ext2fs_default_journal_size; up to 1.43.1 at most 128 MiB [R]",
                 ),
             },

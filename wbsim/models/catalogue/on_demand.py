@@ -18,12 +18,12 @@ class OnDemand(Mapping[str, PartT]):
 
     def __init__(self, makers: Mapping[str, Callable[[], PartT]]) -> None:
         self._makers = dict(makers)
-        self._made: dict[str, PartT] = {}
+        self._parts: dict[str, PartT] = {}
 
     def __getitem__(self, name: str) -> PartT:
-        if name not in self._made:
-            self._made[name] = self._makers[name]()
-        return self._made[name]
+        if name not in self._parts:
+            self._parts[name] = self._makers[name]()
+        return self._parts[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._makers

@@ -60,10 +60,10 @@ class Disk(BlockDevice):
         service_ns = self.service_ns(start, end)
         self._sought_ns += service_ns
         self._head_free_ns = self._env.now + service_ns
-        self._env.call_at(self._head_free_ns, self._rank, self._written)
+        self._env.call_at(self._head_free_ns, self._rank, self._end_write)
         self._head = end
 
-    def _written(self) -> None:
+    def _end_write(self) -> None:
         self._busy = False
         self._admit()
 

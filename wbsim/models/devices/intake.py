@@ -26,17 +26,17 @@ class CachedRuns:
     def add(self, start: int, end: int) -> None:
         """Add sectors *start* to *end*; they replace cached sectors that they overwrite."""
         runs = self._runs
-        at = max(runs.bisect_right(start) - 1, 0)
-        while at < len(runs):
-            first, behind = runs.peekitem(at)
+        place = max(runs.bisect_right(start) - 1, 0)
+        while place < len(runs):
+            first, run_end = runs.peekitem(place)
             if first > end:
                 break
-            if behind < start:
-                at += 1
+            if run_end < start:
+                place += 1
                 continue
-            start, end = min(start, first), max(end, behind)
+            start, end = min(start, first), max(end, run_end)
             del runs[first]
-            self.sectors -= behind - first
+            self.sectors -= run_end - first
         runs[start] = end
         self.sectors += end - start
 
@@ -50,14 +50,14 @@ class CachedRuns:
             IndexError: nothing is cached.
         """
         runs = self._runs
-        at = runs.bisect_left(position)
-        start, end = runs.peekitem(at if at < len(runs) else 0)
+        place = runs.bisect_left(position)
+        start, end = runs.peekitem(place if place < len(runs) else 0)
         del runs[start]
-        taken = min(end, start + at_most)
-        if taken < end:
-            runs[taken] = end
-        self.sectors -= taken - start
-        return start, taken
+        piece_end = min(end, start + at_most)
+        if piece_end < end:
+            runs[piece_end] = end
+        self.sectors -= piece_end - start
+        return start, piece_end
 
     def __bool__(self) -> bool:
         return bool(self._runs)
@@ -76,7 +76,7 @@ class Intake:
         self._link = link
         self._command_ns = command_ns
         self._free_ns = self._linked_ns = 0
-        self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()
+        self._writes: deque[tuple[Write, Callable[[], None]]] = deque()
         self._ends = InOrder(env)
         self.cached = CachedRuns()
 
@@ -87,16 +87,16 @@ class Intake:
 
     def add(self, request: Write, done: Callable[[], None]) -> None:
         """Put *request* at the end of the queue; call `admit` next."""
-        self._waiting.append((request, done))
+        self._writes.append((request, done))
 
     def admit(self, draining: int = 0) -> None:
         """Take waiting writes while they fit next to *draining* sectors; an empty cache takes any write."""
-        while self._waiting:
-            request, done = self._waiting[0]
-            held, sectors = self.cached.sectors + draining, request.end_sector - request.start_sector
-            if held and held + sectors > self._room_sectors:
+        while self._writes:
+            request, done = self._writes[0]
+            contents, sectors = self.cached.sectors + draining, request.end_sector - request.start_sector
+            if contents and contents + sectors > self._room_sectors:
                 break
-            self._waiting.popleft()
+            self._writes.popleft()
             took_ns = self._command_ns + sectors * SECTOR_BYTES * S // self._link
             self._linked_ns += took_ns
             self._free_ns = max(self._free_ns, self._env.now) + took_ns

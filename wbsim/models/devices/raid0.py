@@ -23,8 +23,8 @@ class Raid0(BlockDevice):
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`: the uses of all members."""
-        named = [behind(member, str(number)) for number, member in enumerate(self._members)]
-        return {name: used_ns for parts in named for name, used_ns in parts.items()}
+        member_uses = [behind(member, str(number)) for number, member in enumerate(self._members)]
+        return {name: used_ns for parts in member_uses for name, used_ns in parts.items()}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
@@ -44,12 +44,12 @@ class Raid0(BlockDevice):
             row, member = divmod(index, len(members))
             place, so_far = pieces.get(member, (start - (index - row) * chunk, 0))
             pieces[member] = (place, so_far + sectors)
-        left = len(pieces)
+        pieces_left = len(pieces)
 
         def piece_done() -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
+            nonlocal pieces_left
+            pieces_left -= 1
+            if pieces_left == 0:
                 done()
 
         for member, (start, sectors) in pieces.items():

@@ -95,8 +95,8 @@ class SsdSpec(DeviceSpec):
             )
         unit = self.indirection_unit
         if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
-            what = f"{unit} B is not allowed; give {PAGE_BYTES} B or more that divide {self.flash_page} B"
-            raise BadValue(what, "indirection_unit")
+            message = f"{unit} B is not allowed; give {PAGE_BYTES} B or more that divide {self.flash_page} B"
+            raise BadValue(message, "indirection_unit")
         return self
 
 

@@ -119,14 +119,14 @@ class Ssd(BlockDevice):
             self._partial_bytes -= self._flash_page
             if len(programming) >= self._cache_pages:
                 now = max(now, programming.take())
-            finished = max(units[self._next_unit], now) + self._program_ns
-            units[self._next_unit] = finished
+            end_ns = max(units[self._next_unit], now) + self._program_ns
+            units[self._next_unit] = end_ns
             self._next_unit += 1
             if self._next_unit == len(units):
                 self._next_unit = 0
             self._programmed += 1
-            programming.add(finished)
-            finishing.add(finished)
+            programming.add(end_ns)
+            finishing.add(end_ns)
         return now
 
 

@@ -23,7 +23,7 @@ class WriteCache(BlockDevice):
 
     def __init__(self, *, env: Environment, spec: WriteCacheSpec, name: str, behind: BlockDevice) -> None:
         self._env = env
-        self._behind = behind
+        self._device = behind
         self._intake = Intake(env, spec.size, spec.link, spec.command_time)
         self._piece_sectors = spec.piece // SECTOR_BYTES
         self._depth = spec.depth
@@ -33,7 +33,7 @@ class WriteCache(BlockDevice):
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`: the uses of the link and of the device behind."""
-        return {"link": self._intake.busy_ns, **behind(self._behind, "behind")}
+        return {"link": self._intake.busy_ns, **behind(self._device, "behind")}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
@@ -61,7 +61,7 @@ class WriteCache(BlockDevice):
             self._draining_sectors -= end - start
             self._admit()
 
-        self._behind.submit(Piece(start, end, "W"), drained)
+        self._device.submit(Piece(start, end, "W"), drained)
 
 
 SPEC = WriteCacheSpec

@@ -33,8 +33,8 @@ def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
     """
     count = 0
     for table in extents():
-        within = bool((table[:, 0] >= 0).all() and (table.sum(axis=1) <= blocks).all())
-        require(within, f"{name}: an extent lies outside its {blocks} blocks")
+        fits = bool((table[:, 0] >= 0).all() and (table.sum(axis=1) <= blocks).all())
+        require(fits, f"{name}: an extent lies outside its {blocks} blocks")
         count += len(table)
     starts, ends = np.empty(count, np.int64), np.zeros(count + 1, np.int64)  # pages are mapped on first touch
     for first, end in ((-_FAR, middle), (middle, _FAR)):

@@ -92,12 +92,12 @@ class Completions:
 
     def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
         """Return the end_io for each of *bios* bios of one ioend, which ends with the last of them."""
-        left = bios
+        bios_left = bios
 
         def end_io(ioend: EndedRun) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
+            nonlocal bios_left
+            bios_left -= 1
+            if not bios_left:
                 self.end_io(ioend)
 
         return end_io

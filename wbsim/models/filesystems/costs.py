@@ -49,31 +49,31 @@ class SharedLines:
         A task that always has the lines on its own processor adds nothing.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
-        gone = self._gone(file, lasts_ns)
+        probability = self._probability(file, lasts_ns)
         at_ns = now
         for line in range(len(self._writes)):
             writes, free_ns = self._writes[line], self._free_ns[line]
             if free_ns > at_ns:
                 at_ns = free_ns + writes * far_ns
             else:
-                moves = (self._last_cpu[line] != cpu) + (writes - 1) * gone
+                moves = (self._last_cpu[line] != cpu) + (writes - 1) * probability
                 at_ns += int(writes * own_ns + moves * (far_ns - own_ns))
             self._free_ns[line] = at_ns
             self._last_cpu[line] = cpu
         return at_ns - now - self._alone_ns
 
-    def _gone(self, file: PagedFile, lasts_ns: int) -> float:
+    def _probability(self, file: PagedFile, lasts_ns: int) -> float:
         """Return the probability that another file's operation takes a line between two writes for *file*.
 
         Each of the operations that begin within *lasts_ns* writes the line as often as this one.
         """
-        now, before = self._env.now, file.log_operation
-        others = 0 if before is None else self._operations - before[0]
+        now, previous = self._env.now, file.log_operation
+        operations = 0 if previous is None else self._operations - previous[0]
         self._operations += 1
         file.log_operation = self._operations, now
-        if before is None or before[1] == now:
+        if previous is None or previous[1] == now:
             return 0.0
-        return 1.0 - exp(-others * lasts_ns / (now - before[1]))
+        return 1.0 - exp(-operations * lasts_ns / (now - previous[1]))
 
 
 _BLOCK: Final = 4_096
@@ -171,8 +171,8 @@ class MapCosts:
         last, file.cpu = file.cpu, task.cpu
         if last in (-1, task.cpu):
             return 0
-        of = self._hand_off
-        return lines * of.line(of.node(last), of.node(task.cpu))
+        hand_off = self._hand_off
+        return lines * hand_off.line(hand_off.node(last), hand_off.node(task.cpu))
 
     def lines_ns(self, file: PagedFile, task: Task, lasts_ns: int) -> int:
         """Return the time that the log's lines add to an allocation or a conversion, which *task* begins now.

@@ -161,8 +161,8 @@ class DelallocFilesystem(Filesystem, Runs):
         at_most = queue.bio_pages(segment)
         end_io = self._end_io if pages <= at_most else self._completions.end_io_of(-(-pages // at_most))
         if inode.file is not CLOSED:
-            of = inode.file  # a program may have appended pages while the run got its blocks
-            file = of if isinstance(of, PagedFile) else self.page(inode)
+            open_file = inode.file  # a program may have appended pages while the run got its blocks
+            file = open_file if isinstance(open_file, PagedFile) else self.page(inode)
             _lay_out(file, block, pages)
             flight = file.flight_in(flight)
         ioend = inode, flight, pages, block
@@ -170,8 +170,8 @@ class DelallocFilesystem(Filesystem, Runs):
         flight.add(inode.wb, pages)
         # Machine integers: mypyc multiplies Python's integers slowly when the product exceeds 2^30.
         first_block: i64 = self._first_block
-        at: i64 = block
-        start: i64 = (first_block + at) * PAGE_SECTORS
+        offset: i64 = block
+        start: i64 = (first_block + offset) * PAGE_SECTORS
         bios = []
         while pages > 0:
             size = pages if pages < at_most else at_most
@@ -228,8 +228,8 @@ class DelallocFilesystem(Filesystem, Runs):
     def check(self) -> None:
         """See `Filesystem.check`: dirty pages are counted, and each block is in one file or free."""
         for file in self.files:
-            counted, dirty = file.inode.dirty_pages, file.dirty
-            require(counted == dirty, f"{self._name}: a file counts {counted} dirty pages and has {dirty}")
+            count, dirty = file.inode.dirty_pages, file.dirty
+            require(count == dirty, f"{self._name}: a file counts {count} dirty pages and has {dirty}")
         bases = sorted(file.base for file in self.files)
         middle = bases[len(bases) // 2] if bases else 0
         check_blocks(self._name, self.placement.blocks, self._extent_tables, middle)

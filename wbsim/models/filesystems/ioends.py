@@ -64,9 +64,9 @@ class IoEnds:
 
     def take(self) -> list[IoEnd]:
         """Return the ioends that have ended by now, in the order of their pages (iomap_sort_ioends)."""
-        ended, self.ended = self.ended, []
-        ended.sort(key=_by_page)
-        return ended
+        ioends, self.ended = self.ended, []
+        ioends.sort(key=_by_page)
+        return ioends
 
 
 def _by_page(ioend: IoEnd) -> int:

@@ -79,14 +79,14 @@ class _Position:
     """The place of a walk that begins at *page*, the ``pages`` that it wrote, and the rest of its *budget*.
 
     ``left`` is the rest in pages.  With ``counts_calls``, ``calls`` is the rest in calls of writepage, and
-    ``left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``until``.
+    ``left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``_end``.
 
     Dirty pages are looked up *pagevec* at a time.  A page that becomes dirty between two of them waits for
     the next walk.  Its delayed extent lies in front of the next page's until then (docs/measurements.md W).
     """
 
     __slots__ = (
-        "_found", "_next", "_pagevec", "_start", "_until", "calls", "counts_calls", "left", "page", "pages",
+        "_batch", "_end", "_next", "_pagevec", "_start", "calls", "counts_calls", "left", "page", "pages",
         "wraps",
     )  # fmt: skip
 
@@ -96,10 +96,10 @@ class _Position:
         self.left = self.calls = budget
         self.wraps = wraps
         self.counts_calls = counts_calls
-        self._until = _NO_PAGE
+        self._end = _NO_PAGE
         self._pagevec = pagevec
-        self._found: list[int] = []  # the pages that were looked up last
-        self._next = 0  # the place in ``_found`` of the page that the walk has reached
+        self._batch: list[int] = []  # the pages that were looked up last
+        self._next = 0  # the place in ``_batch`` of the page that the walk has reached
 
     @property
     def budget(self) -> int:
@@ -112,10 +112,10 @@ class _Position:
         At the end, the next walk begins here if walks wrap, else at page 0.
         """
         page = self._look_up(file)
-        if self.wraps and page < 0 and self._until == _NO_PAGE and self._start > 0:
-            self._until, self.page = self._start, 0
+        if self.wraps and page < 0 and self._end == _NO_PAGE and self._start > 0:
+            self._end, self.page = self._start, 0
             page = self._look_up(file)
-        if page < 0 or (self._until != _NO_PAGE and page >= self._until):
+        if page < 0 or (self._end != _NO_PAGE and page >= self._end):
             if not self.wraps:
                 self.page = 0
             return _NO_PAGE
@@ -127,25 +127,25 @@ class _Position:
         pages = file.pages
         if not self._pagevec:
             return int(dirty_page_from(pages.states, pages.size, self.page))
-        while self._next < len(self._found):
-            if self._found[self._next] >= self.page:
-                return self._found[self._next]
+        while self._next < len(self._batch):
+            if self._batch[self._next] >= self.page:
+                return self._batch[self._next]
             self._next += 1
-        found = np.empty(self._pagevec, np.int64)
-        number = dirty_pages_from(pages.states, pages.size, self.page, found)
-        self._found, self._next = found[:number].tolist(), 0
-        return self._found[0] if number else _NO_PAGE
+        batch = np.empty(self._pagevec, np.int64)
+        number = dirty_pages_from(pages.states, pages.size, self.page, batch)
+        self._batch, self._next = batch[:number].tolist(), 0
+        return self._batch[0] if number else _NO_PAGE
 
     def together(self, at_most: int) -> int:
         """Return how many pages lie together from the next page on; *at_most* if none is behind them.
 
         Pages that became dirty since the walk looked are left out.
         """
-        found, first = self._found, self._next
+        batch, first = self._batch, self._next
         last = first + 1
-        while last < len(found) and found[last] == found[last - 1] + 1:
+        while last < len(batch) and batch[last] == batch[last - 1] + 1:
             last += 1
-        return at_most if last >= len(found) else min(at_most, last - first)
+        return at_most if last >= len(batch) else min(at_most, last - first)
 
     def room(self, at_most: int) -> int:
         """Return the most pages that the next call may write; *at_most* is the limit of the call itself."""
@@ -276,59 +276,61 @@ class Writepages:
         base = file.base + self.sb.first_block
         sync = wbc.sync_all and self._rules.sync_data
         build = _Build(inode, self._queue, base, file.ioends, self._rules.page_bios, sync)
-        at = self._begin(inode, file, wbc)
-        while at.budget > 0 and (page := at.next_page(file)) != _NO_PAGE:
+        position = self._begin(inode, file, wbc)
+        while position.budget > 0 and (page := position.next_page(file)) != _NO_PAGE:
             if not file.pages.states[page] & MAPPED:
-                yield mapper.map_extent(thread, inode, file, page, at.left)
+                yield mapper.map_extent(thread, inode, file, page, position.left)
                 mapped += 1
                 continue
             build.mapped, mapped = build.mapped + mapped, 0
             if not spans_calls:
-                yield self._write_call(thread, inode, file, at, build)
+                yield self._write_call(thread, inode, file, position, build)
             else:
                 block = int(file.pages.blocks[page])
                 follows = build.ends_at(page, block)
                 leaves = build.pages > 0 and not (follows and build.room)
                 if leaves and (rest := thread.submit_bio(build.take(ends=not follows))) is not None:
                     yield from rest
-                run = self._start_writeback(inode, file, page, at.room(at.together(build.room)), build)
+                run = self._start_writeback(
+                    inode, file, page, position.room(position.together(build.room)), build
+                )
                 thread.spent.pages += run * page_ns
                 yield run * page_ns
-                at.wrote(run)
+                position.wrote(run)
             if visits is not None and visits.gives_up():
                 break
             if (ready := cond_resched(thread.task)) is not None:
                 yield ready
         if build.pages and (rest := thread.submit_bio(build.take(ends=True))) is not None:
             yield from rest
-        file.writeback_index = at.page
-        if at.counts_calls:
-            wbc.nr_to_write = at.calls
+        file.writeback_index = position.page
+        if position.counts_calls:
+            wbc.nr_to_write = position.calls
         else:
-            wbc.nr_to_write -= at.pages
+            wbc.nr_to_write -= position.pages
 
     def _write_call(
-        self, thread: Thread, inode: FileInode, file: PagedFile, at: _Position, build: _Build
+        self, thread: Thread, inode: FileInode, file: PagedFile, position: _Position, build: _Build
     ) -> Steps:  # fmt: skip
         """Write pages that lie together as one ioend: in writepage, or mpage_map_and_submit_extent."""
-        page_ns, page, pages = self._costs.page_ns(inode.folio_pages), at.page, file.pages
-        call = left = int(
-            run_from(pages.states, pages.blocks, page, at.room(self._rules.call_pages or build.room))
+        page_ns, page, pages = self._costs.page_ns(inode.folio_pages), position.page, file.pages
+        call = pages_left = int(
+            run_from(pages.states, pages.blocks, page, position.room(self._rules.call_pages or build.room))
         )  # fmt: skip
         bios: list[Bio] = []
-        while left:
-            run = self._start_writeback(inode, file, page, min(left, build.room), build)
+        while pages_left:
+            run = self._start_writeback(inode, file, page, min(pages_left, build.room), build)
             thread.spent.pages += run * page_ns
             yield run * page_ns
-            page, left = page + run, left - run
-            bios.append(build.take(ends=not left))
-            if left and self._rules.calls_x4:
+            page, pages_left = page + run, pages_left - run
+            bios.append(build.take(ends=not pages_left))
+            if pages_left and self._rules.calls_x4:
                 continue
             for bio in bios:
                 if (rest := thread.submit_bio(bio)) is not None:
                     yield from rest
             bios.clear()
-        at.wrote(call)
+        position.wrote(call)
 
     def _start_writeback(
         self, inode: FileInode, file: PagedFile, page: int, at_most: int, build: _Build

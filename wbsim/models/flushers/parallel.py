@@ -55,7 +55,7 @@ class ParallelSpec(FlusherSpec):
     contexts: Threads | None = None
 
 
-def parallel(*, parts: Parts, spec: ParallelSpec, **given: Any) -> ContextFlushers:
+def parallel(*, parts: Parts, spec: ParallelSpec, **arguments: Any) -> ContextFlushers:
     """Return flushers with several contexts, and as many threads, for each device."""
 
     def contexts(bdi: BackingDevice) -> int:
@@ -63,7 +63,7 @@ def parallel(*, parts: Parts, spec: ParallelSpec, **given: Any) -> ContextFlushe
             return spec.contexts
         return bdi.groups if spec.by == "allocation_group" else parts.processors
 
-    return ContextFlushers(parts=parts, contexts=contexts, places=_PLACES[spec.by], **given)
+    return ContextFlushers(parts=parts, contexts=contexts, places=_PLACES[spec.by], **arguments)
 
 
 SPEC = ParallelSpec

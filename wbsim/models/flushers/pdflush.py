@@ -26,14 +26,14 @@ class PdflushSpec(FlusherSpec):
     @model_validator(mode="after")
     def _check(self) -> PdflushSpec:
         if self.max_threads < self.min_threads:
-            what = f"{self.max_threads} is less than min_threads; give at least {self.min_threads}"
-            raise BadValue(what, "max_threads")
+            message = f"{self.max_threads} is less than min_threads; give at least {self.min_threads}"
+            raise BadValue(message, "max_threads")
         return self
 
 
-def pdflush(*, spec: PdflushSpec, **given: Any) -> Pdflush:
+def pdflush(*, spec: PdflushSpec, **arguments: Any) -> Pdflush:
     """Return the pool."""
-    return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **given)
+    return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **arguments)
 
 
 SPEC = PdflushSpec

@@ -22,10 +22,10 @@ class PerBdiSpec(FlusherSpec):
     exits_after: Ns | None = None
 
 
-def per_bdi(*, spec: PerBdiSpec, **given: Any) -> ContextFlushers:
+def per_bdi(*, spec: PerBdiSpec, **arguments: Any) -> ContextFlushers:
     """Return flushers with one context, and one thread, for each device."""
     return ContextFlushers(
-        contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **given
+        contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **arguments
     )
 
 

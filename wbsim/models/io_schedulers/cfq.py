@@ -49,7 +49,7 @@ class Cfq(Lanes):
         self.lanes = self._sync, self._async
         self._serves_sync = False
         self._ends_ns = 0
-        self._left = 0  # of the requests of an asynchronous slice
+        self._requests_left = 0  # of an asynchronous slice
         self._in_device = {
             True: set[Request](),
             False: set[Request](),
@@ -67,13 +67,13 @@ class Cfq(Lanes):
     def arrived(self, request: Request) -> None:
         """See `Lanes.arrived`: cfq_should_preempt."""
         if request.sync and not self._serves_sync:
-            self._left = 0
+            self._requests_left = 0
 
     def choose(self, now_ns: int) -> Request | None:
         """See `Lanes.choose`."""
         is_over = now_ns >= self._ends_ns
         if self._sync and self._async:
-            is_over = is_over or not (self._serves_sync or self._left > 0)
+            is_over = is_over or not (self._serves_sync or self._requests_left > 0)
             serves_sync = self._serves_sync != is_over
         else:
             serves_sync = bool(self._sync)
@@ -83,7 +83,7 @@ class Cfq(Lanes):
         if begins:
             self._serves_sync = serves_sync
             self._ends_ns = now_ns + (SYNC_SLICE_NS if serves_sync else ASYNC_SLICE_NS)
-            self._left = 0 if serves_sync else ASYNC_REQUESTS
+            self._requests_left = 0 if serves_sync else ASYNC_REQUESTS
         request = self._sync.oldest() if serves_sync else self._next_async(now_ns, begins)
         self._in_device[serves_sync].add(request)
         return request
@@ -101,11 +101,11 @@ class Cfq(Lanes):
 
     def _next_async(self, now_ns: int, begins: bool) -> Request:
         """Return the next asynchronous request; *begins*: it is the first of a slice."""
-        self._left -= 1
+        self._requests_left -= 1
         if begins and self._async.expired(now_ns):
             return self._async.oldest()
-        ahead = self._async.ahead()
-        return self._async.lowest() if ahead is None else ahead
+        next_request = self._async.ahead()
+        return self._async.lowest() if next_request is None else next_request
 
     def completed(self, request: Request, now_ns: int) -> None:
         """See `Lanes.completed`: cfq_completed_request."""

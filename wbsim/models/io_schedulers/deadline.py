@@ -37,7 +37,7 @@ class Deadline(Lanes):
         self._fifo_batch = spec.fifo_batch
         self._resumes = rules.resumes
         self._lane = self._writes
-        self._left = self._starved = 0
+        self._requests_left = self._starved = 0
 
     def lane_of(self, request: Request) -> Lane:
         """See `Lanes.lane_of`."""
@@ -45,16 +45,16 @@ class Deadline(Lanes):
 
     def choose(self, now_ns: int) -> Request:
         """See `Lanes.choose`."""
-        if self._left:
-            ahead = self._lane.ahead()
-            if ahead is not None:
-                self._left -= 1
-                return ahead
-        self._left = self._fifo_batch - 1
-        before = self._lane
+        if self._requests_left:
+            next_request = self._lane.ahead()
+            if next_request is not None:
+                self._requests_left -= 1
+                return next_request
+        self._requests_left = self._fifo_batch - 1
+        old_lane = self._lane
         self._lane = lane = self._next_direction()
-        ahead = lane.ahead() if self._resumes or lane is before else None
-        return lane.oldest() if ahead is None or lane.expired(now_ns) else ahead
+        next_request = lane.ahead() if self._resumes or lane is old_lane else None
+        return lane.oldest() if next_request is None or lane.expired(now_ns) else next_request
 
     def _next_direction(self) -> Lane:
         if self._reads and not (self._writes and self._starved >= WRITES_STARVED):

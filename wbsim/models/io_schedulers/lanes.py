@@ -11,35 +11,35 @@ from wbsim.sim.invariants import require
 class Lane:
     """Waiting requests of one kind, by arrival and by sector; the ``head`` is where the last one ended."""
 
-    __slots__ = ("_by_sector", "_expire_ns", "_waiting", "head")
+    __slots__ = ("_arrivals", "_by_sector", "_expire_ns", "head")
 
     def __init__(self, expire_ns: int) -> None:
         self._expire_ns = expire_ns
-        self._waiting: dict[Request, int] = {}  # with their arrivals, oldest first
+        self._arrivals: dict[Request, int] = {}  # of the waiting requests, oldest first
         self._by_sector: list[tuple[int, int, Request]] = []
         self.head = 0
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._arrivals)
 
     def add(self, request: Request, arrival: int) -> None:
         """Add *request*, which came after *arrival* others of its queue."""
-        self._waiting[request] = arrival
+        self._arrivals[request] = arrival
         insort(self._by_sector, (request.start_sector, arrival, request))
 
     def remove(self, request: Request) -> None:
         """Remove *request*."""
         del self._by_sector[self._place(request, request.start_sector)]
-        del self._waiting[request]
+        del self._arrivals[request]
 
     def moved(self, request: Request, old_start: int) -> None:
         """Sort *request* again, which began at sector *old_start* before it grew at its front."""
         del self._by_sector[self._place(request, old_start)]
-        insort(self._by_sector, (request.start_sector, self._waiting[request], request))
+        insort(self._by_sector, (request.start_sector, self._arrivals[request], request))
 
     def oldest(self) -> Request:
         """Return the request that came first."""
-        return next(iter(self._waiting))
+        return next(iter(self._arrivals))
 
     def expired(self, now_ns: int) -> bool:
         """Return whether the oldest request has waited for the lane's fifo_expire."""
@@ -47,8 +47,8 @@ class Lane:
 
     def ahead(self) -> Request | None:
         """Return the first request, by sector, at or behind the head; None: there is none."""
-        at = bisect_left(self._by_sector, (self.head,))
-        return self._by_sector[at][2] if at < len(self._by_sector) else None
+        place = bisect_left(self._by_sector, (self.head,))
+        return self._by_sector[place][2] if place < len(self._by_sector) else None
 
     def lowest(self) -> Request:
         """Return the request with the lowest sector."""
@@ -59,7 +59,7 @@ class Lane:
         return [start for start, _, _ in self._by_sector]
 
     def _place(self, request: Request, start: int) -> int:
-        return bisect_left(self._by_sector, (start, self._waiting[request]))
+        return bisect_left(self._by_sector, (start, self._arrivals[request]))
 
 
 class Lanes(IoScheduler):
@@ -105,8 +105,10 @@ class Lanes(IoScheduler):
     def completed(self, request: Request, now_ns: int) -> None:
         """See `IoScheduler.completed`."""
 
-    def check(self, waiting: list[Request]) -> None:
+    def check(self, requests: list[Request]) -> None:
         """See `IoScheduler.check`: each lane has its requests, sorted by sector."""
         for lane in self.lanes:
-            mine = [request.start_sector for request in waiting if self.lane_of(request) is lane]
-            require(lane.sectors() == sorted(mine), "elevator: the waiting requests must be sorted by sector")
+            starts = [request.start_sector for request in requests if self.lane_of(request) is lane]
+            require(
+                lane.sectors() == sorted(starts), "elevator: the waiting requests must be sorted by sector"
+            )

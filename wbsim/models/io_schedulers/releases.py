@@ -29,8 +29,8 @@ def legacy_names() -> Mapping[str, str]:
 
     A machine may have this name under every kernel: it stands for the other name in releases that have that.
     """
-    every = [kind.names for kind in dict.fromkeys(kinds("io_schedulers").values())]
-    return {new: legacy for legacy, *others in every for new in others}
+    name_lists = [kind.names for kind in dict.fromkeys(kinds("io_schedulers").values())]
+    return {new: legacy for legacy, *names in name_lists for new in names}
 
 
 def schedulers_of(release: Release) -> list[str]:
@@ -51,8 +51,8 @@ def refusal(scheduler: str, kernel: str) -> str | None:
         release = release_of(kernel)
     except ValueError:
         return None
-    there = schedulers_of(release)
-    if scheduler in there or scheduler in legacy_names().values() or scheduler not in every_name():
+    schedulers = schedulers_of(release)
+    if scheduler in schedulers or scheduler in legacy_names().values() or scheduler not in every_name():
         return None
-    those = ", ".join(name for name in there if name in modelled())
-    return f"{scheduler} does not exist in Linux {kernel}; use one of {those}"
+    choices = ", ".join(name for name in schedulers if name in modelled())
+    return f"{scheduler} does not exist in Linux {kernel}; use one of {choices}"

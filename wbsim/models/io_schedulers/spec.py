@@ -106,15 +106,15 @@ def _with_its_keys(value: Any) -> Any:
         BadValue: the kernel's scheduler is not modelled, or a key belongs to another one.
     """
     name = bare(value.get("scheduler")) if isinstance(value, Mapping) else None
-    known = kinds("io_schedulers")
-    if name in every_name() and name not in known:
-        raise BadValue(f"{name} is not modelled; use one of {', '.join(known)}", "scheduler")
-    if name in known:
-        others = {key for kind in known.values() for key in kind.spec.model_fields}
+    schedulers = kinds("io_schedulers")
+    if name in every_name() and name not in schedulers:
+        raise BadValue(f"{name} is not modelled; use one of {', '.join(schedulers)}", "scheduler")
+    if name in schedulers:
+        all_keys = {key for kind in schedulers.values() for key in kind.spec.model_fields}
         for key in value:
-            if key in others - set(known[name].spec.model_fields):
-                what = f"{bare(value[key])} has no effect: {name} does not have {key}; leave it out"
-                raise BadValue(what, key)
+            if key in all_keys - set(schedulers[name].spec.model_fields):
+                message = f"{bare(value[key])} has no effect: {name} does not have {key}; leave it out"
+                raise BadValue(message, key)
     return value
 
 

@@ -57,15 +57,15 @@ class Change(NamedTuple):
     steps: tuple[Rule, ...]
 
 
-def changes(before: str, after: str) -> Iterator[Change]:
+def changes(earlier: str, later: str) -> Iterator[Change]:
     """Yield the rules that differ between two kernels, in the order of the table.
 
     Two rows with one value, such as those of a repaired kernel and of a later release, are no change.
     """
-    release = release_of(after)
-    old, new = (rules_of(release_of(kernel), kernel) for kernel in (before, after))
+    release = release_of(later)
+    old, new = (rules_of(release_of(kernel), kernel) for kernel in (earlier, later))
     for key, row in new.items():
         if key in old and old[key].given.value != row.given.value:
-            history = [step for step in RULES if step.key == row.key and step.condition in (key[1], after)]
-            begun = history[history.index(old[key]) + 1 :] if old[key] in history else [row]
-            yield Change(old[key], row, tuple(in_force(begun, release)))
+            history = [step for step in RULES if step.key == row.key and step.condition in (key[1], later)]
+            later_steps = history[history.index(old[key]) + 1 :] if old[key] in history else [row]
+            yield Change(old[key], row, tuple(in_force(later_steps, release)))

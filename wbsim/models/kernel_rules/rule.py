@@ -49,13 +49,13 @@ class Rule(NamedTuple):
         return release >= mainline or any(release[:2] == first[:2] and release >= first for first in stable)
 
 
-def rule(key: str, condition: str, since: str, value: Any, source: str = "", effect: str = "") -> Rule:
-    """Return a row; *since* has releases such as "5.16 5.10.89", mainline's first.
+def rule(key: str, condition: str, releases: str, value: Any, source: str = "", effect: str = "") -> Rule:
+    """Return a row; *releases* is a text such as "5.16 5.10.89", mainline's first.
 
     *value* comes from the kernel's source, and *source* says where, unless it is a `Given` with an origin.
     """
-    given = value if isinstance(value, Given) else specified(value, source)
-    return Rule(key, condition, tuple(map(bound_of, since.split())), given, effect)
+    provenance = value if isinstance(value, Given) else specified(value, source)
+    return Rule(key, condition, tuple(map(bound_of, releases.split())), provenance, effect)
 
 
 def in_force(rules: Iterable[Rule], release: Release) -> list[Rule]:

@@ -564,9 +564,9 @@ _QUEUES: Final = (
         _history(
             f"queue.schedulers.{name}",
             ("2.6.29", ABSENT, f"{_SCHEDULERS} [R]"),
-            (since, True, f"{_SCHEDULERS} {tag}", f"{name} exists."),
+            (release, True, f"{_SCHEDULERS} {tag}", f"{name} exists."),
         )
-        for name, since, tag in (
+        for name, release, tag in (
             ("none", "3.13", "[R]"), ("mq-deadline", "4.11", "[V 4.10.17, 4.12]"),
             ("bfq", "4.12", "[V 4.12]"), ("kyber", "4.12", "[V 4.12]"),
         )

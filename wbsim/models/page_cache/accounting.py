@@ -45,7 +45,7 @@ class Thresholds:
         return (self.background + self.limit) // 2
 
 
-def _below(background: int, limit: int) -> Thresholds:
+def _thresholds(background: int, limit: int) -> Thresholds:
     """Return the thresholds; a *background* at or above *limit* becomes half of *limit*."""
     return Thresholds(background if background < limit else limit // 2, limit)
 
@@ -99,7 +99,7 @@ class PageCache:
         self._background = _pages_of(limits.dirty_background_bytes)
         self._fixed: Thresholds | None = None
         if self._limit is not None and self._background is not None:
-            self._fixed = _below(self._background, self._limit)
+            self._fixed = _thresholds(self._background, self._limit)
         self.cached_inodes: i64 = 0
         self.paged_inodes: i64 = 0
         self.on_full: Callable[[], None] = _nobody
@@ -187,7 +187,7 @@ class PageCache:
         if self._fixed is not None:
             return self._fixed
         dirtyable, background, limit = self.dirtyable_pages(), self._background, self._limit
-        return _below(
+        return _thresholds(
             dirtyable * self._background_ratio // 100 if background is None else background,
             dirtyable * self._ratio // 100 if limit is None else limit,
         )

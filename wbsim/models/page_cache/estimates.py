@@ -71,7 +71,7 @@ class FlexShares:
         self._period = 0
         self._total = 0
         self._events: list[int] = []
-        self._counted: list[int] = []
+        self._last_written: list[int] = []
         self._number: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
@@ -90,14 +90,14 @@ class FlexShares:
         for wb in self._wbs[len(self._events) :]:
             self._number[wb] = len(self._events)
             self._events.append(1)
-            self._counted.append(0)
+            self._last_written.append(0)
             self._total += 1
         for number, wb in enumerate(self._wbs):
-            written = wb.written
-            if written != self._counted[number]:
-                self._events[number] += written - self._counted[number]
-                self._total += written - self._counted[number]
-                self._counted[number] = written
+            pages = wb.written
+            if pages != self._last_written[number]:
+                self._events[number] += pages - self._last_written[number]
+                self._total += pages - self._last_written[number]
+                self._last_written[number] = pages
         period = self._env.now // PERIOD_NS
         if period != self._period:
             aged = min(period - self._period, 62)
@@ -155,16 +155,16 @@ class EventShares:
         self._wbs = wbs
         self._proportions = Proportions(limit_pages)
         self._members: dict[Wb, Member] = {}
-        self._counted: dict[Wb, int] = {}
+        self._last_written: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
         """Return the share of *wb* in a threshold of *pages*."""
         if len(self._wbs) == 1:
             return pages
-        for other in self._wbs:
-            member = self._members.setdefault(other, Member())
-            self._proportions.add(member, other.written - self._counted.get(other, -1))
-            self._counted[other] = other.written
+        for context in self._wbs:
+            member = self._members.setdefault(context, Member())
+            self._proportions.add(member, context.written - self._last_written.get(context, -1))
+            self._last_written[context] = context.written
         for member in self._members.values():
             self._proportions.age(member)
         recent = sum(member.recent for member in self._members.values())

@@ -60,8 +60,8 @@ class FilePages:
             room = max(pages, 2 * have)
             self.end = max(self.end, end * room // pages)
             more = _room(room, np.uint8), _room(room, blocks.dtype)
-            used = last_used(self.pages) + 1  # the rest takes no memory yet
-            more[0][:used], more[1][:used] = states[:used], blocks[:used]
+            length = last_used(self.pages) + 1  # the rest takes no memory yet
+            more[0][:length], more[1][:length] = states[:length], blocks[:length]
             self.pages = Pages(*more, size)
 
     def reach(self, first_block: int, blocks: int) -> int:
@@ -71,8 +71,8 @@ class FilePages:
         """
         first = first_block - self.base
         if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
-            wide, used = _room(len(self.pages.blocks), np.int64), last_used(self.pages) + 1
-            wide[:used] = self.pages.blocks[:used]
+            wide, length = _room(len(self.pages.blocks), np.int64), last_used(self.pages) + 1
+            wide[:length] = self.pages.blocks[:length]
             self.pages = self.pages._replace(blocks=wide)
         return first
 
@@ -102,11 +102,11 @@ class FilePages:
 
     def give_up_held(self) -> list[tuple[int, int]]:
         """Give up all held blocks; return the runs of blocks that are free again (see `trim`)."""
-        held = np.flatnonzero(self.pages.states & HELD)
-        if not len(held):
+        places = np.flatnonzero(self.pages.states & HELD)
+        if not len(places):
             return []
-        self.pages.states[held] &= ~np.uint8(HELD)
-        blocks = self.pages.blocks[held].astype(np.int64)
+        self.pages.states[places] &= ~np.uint8(HELD)
+        blocks = self.pages.blocks[places].astype(np.int64)
         starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 2) != 1)
         return [(int(run[0]) + self.base, len(run)) for run in np.split(blocks, starts[1:])]
 
@@ -118,9 +118,9 @@ class FilePages:
         return self._extent_table(0)
 
     def _extent_table(self, first: int) -> NDArray[np.int64]:
-        used = int(last_used(self.pages)) + 1
-        table = np.empty((count_extents(self.pages, first, used), 3), np.int64)
-        fill_extents(self.pages, first, used, table)
+        length = int(last_used(self.pages)) + 1
+        table = np.empty((count_extents(self.pages, first, length), 3), np.int64)
+        fill_extents(self.pages, first, length, table)
         table[:, 1] += self.base
         return table
 

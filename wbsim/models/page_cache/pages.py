@@ -158,12 +158,12 @@ def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int,
     The result is the first page of the run and the page behind the last.
     """
     states = pages.states
-    first, behind = page, page + 1
+    first, stop = page, page + 1
     while first > start and not states[first - 1] & (MAPPED_BIT | HELD):
         first -= 1
-    while behind < min(end, len(states)) and not states[behind] & (MAPPED_BIT | HELD):
-        behind += 1
-    return first, behind
+    while stop < min(end, len(states)) and not states[stop] & (MAPPED_BIT | HELD):
+        stop += 1
+    return first, stop
 
 
 @compiled
@@ -180,15 +180,15 @@ def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: in
 
 @compiled
 def dirty_pages_from(
-    states: NDArray[np.uint8], size: NDArray[np.int64], page: int, found: NDArray[np.int64]
+    states: NDArray[np.uint8], size: NDArray[np.int64], page: int, batch: NDArray[np.int64]
 ) -> int:
-    """Set *found* to the first dirty pages from *page* on, as many as it holds; return their number."""
+    """Set *batch* to the first dirty pages from *page* on, as many as it holds; return their number."""
     number = 0
     for i in range(page, size[0]):
         if states[i] & DIRTY_BIT:
-            found[number] = i
+            batch[number] = i
             number += 1
-            if number == len(found):
+            if number == len(batch):
                 break
     return number
 

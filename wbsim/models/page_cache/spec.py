@@ -78,6 +78,6 @@ class DirtyLimits(Spec):
         if self.dirty_bytes is None and not self.dirty_ratio:
             raise BadValue("is 0, which allows no dirty page; give 1 or more, or dirty_bytes", "dirty_ratio")
         if self.dirty_bytes is not None and self.dirty_bytes < 2 * PAGE_BYTES:
-            what = f"{self.dirty_bytes} B is less than the kernel allows; give at least {2 * PAGE_BYTES} B"
-            raise BadValue(what, "dirty_bytes")
+            message = f"{self.dirty_bytes} B is less than the kernel allows; give at least {2 * PAGE_BYTES} B"
+            raise BadValue(message, "dirty_bytes")
         return self

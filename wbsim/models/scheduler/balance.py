@@ -102,22 +102,22 @@ class LoadBalance:
 
     def _ask_queue(self, cpu: int, idle: int) -> None:
         """Let the processor *idle* try to take a task of *cpu*."""
-        tries, running = self._tries[cpu], self._runs[cpu]
+        tries, current = self._tries[cpu], self._runs[cpu]
         self._tries[cpu] = 0
         if self._move(cpu, idle, FAR_NS if tries > HOT_TRIES else self._env.now - self._rules.hot_ns):
             self._idle_takes(idle)
-        elif tries >= PUSH_TRIES and running is not None and running.bound < 0:
-            self._push(running)
+        elif tries >= PUSH_TRIES and current is not None and current.bound < 0:
+            self._push(current)
         else:
             self._tries[cpu] = tries + 1
 
-    def _move(self, cpu: int, to: int, stopped_by_ns: int) -> bool:
-        """Let a task that waits for *cpu*, and stopped by *stopped_by_ns*, wait for *to* instead."""
-        for number in (cpu, to):
-            running = self._runs[number]
-            if running is not None:
-                self._queues[number].go_on(running, self._env.now)
-        return self._queues[cpu].give(self._queues[to], stopped_by_ns)
+    def _move(self, cpu: int, target: int, stopped_by_ns: int) -> bool:
+        """Let a task that waits for *cpu*, and stopped by *stopped_by_ns*, wait for *target* instead."""
+        for number in (cpu, target):
+            current = self._runs[number]
+            if current is not None:
+                self._queues[number].go_on(current, self._env.now)
+        return self._queues[cpu].give(self._queues[target], stopped_by_ns)
 
 
 def _longest(queues: list[RunQueue]) -> int:

@@ -67,7 +67,7 @@ class Processors(Scheduler):
         self._rank = env.next_rank()
         self._runs: list[Task | None] = [None] * count
         self._queues = [RunQueue(rules) for _ in range(count)]
-        self._waiting = 0  # the number of tasks in the queues
+        self._ready_count = 0  # the number of tasks in the queues
         self._loose = 0  # the number of tasks in the queues that are not bound
         self._seats: list[Task | None] = [None] * count
         self._free = list(range(count - 1, -1, -1))  # the seats without an owner
@@ -100,7 +100,7 @@ class Processors(Scheduler):
         self.tasks.append(task)
         return task
 
-    def wants(self, task: Task, by: Task | None = None) -> bool:
+    def wants(self, task: Task, waker: Task | None = None) -> bool:
         """See `Scheduler.wants`."""
         slept_ns = self._env.now - task.since_ns
         if task.waits_for is IDLE:
@@ -113,7 +113,9 @@ class Processors(Scheduler):
             task.waits_for = IDLE
         cpu = task.bound if task.bound >= 0 else task.cpu
         if self.idle and task.bound < 0 and (cpu < 0 or self._runs[cpu] is not None):
-            stays = by is not None and by.bound == cpu and self._rules.stacks and self._runs[cpu] is by
+            stays = (
+                waker is not None and waker.bound == cpu and self._rules.stacks and self._runs[cpu] is waker
+            )
             if not stays or len(self._queues[cpu]):
                 cpu = _idle_near(self._runs, cpu, self._node_cpus)
         if self.idle and self._runs[cpu] is None:
@@ -130,7 +132,7 @@ class Processors(Scheduler):
             self._take(task)
             if task.seated:
                 self._absent[task] = None
-            if self._waiting:
+            if self._ready_count:
                 self._hand_on(task.cpu)
 
     def leave(self, task: Task) -> None:
@@ -139,7 +141,7 @@ class Processors(Scheduler):
             self._take(task)
             if task.seated:
                 self._give_up_seat(task)
-            if self._waiting:
+            if self._ready_count:
                 self._hand_on(task.cpu)
 
     def work(self, task: Task, ns: int) -> Steps:
@@ -147,7 +149,7 @@ class Processors(Scheduler):
         env = self._env
         end_ns = env.now + ns
         self._interruptible[task] = None
-        if self._waiting:
+        if self._ready_count:
             self._look_later()
         yield ns
         while True:
@@ -211,10 +213,10 @@ class Processors(Scheduler):
             LawBroken: a processor was lost or is given twice, or the times do not add up.
         """
         seated = [task for task in self._seats if task is not None]
-        running = self._seatless + sum(task.running for task in seated)
+        busy_count = self._seatless + sum(task.running for task in seated)
         require(
-            running + self.idle == self._count,
-            f"processors: {self.idle} are idle and {running} run a task, of {self._count}",
+            busy_count + self.idle == self._count,
+            f"processors: {self.idle} are idle and {busy_count} run a task, of {self._count}",
         )
         require(
             len(set(seated)) == len(seated) and len(self._free) + len(seated) == self._count,
@@ -225,9 +227,10 @@ class Processors(Scheduler):
             f"processors: a task that owns a seat must run or be absent: {seated}, {list(self._absent)}",
         )
         require(
-            self._waiting == sum(map(len, self._queues))
+            self._ready_count == sum(map(len, self._queues))
             and self._loose == sum(queue.movable for queue in self._queues),
-            f"processors: {self._waiting} tasks wait, the queues have {[len(of) for of in self._queues]}",
+            f"processors: {self._ready_count} tasks wait, the queues have"
+            f" {[len(queue) for queue in self._queues]}",
         )
         require(
             not any(len(queue) for queue, runs in zip(self._queues, self._runs, strict=True) if runs is None),
@@ -270,7 +273,7 @@ class Processors(Scheduler):
     def _take(self, task: Task) -> None:
         """Take the processor of *task*, which no longer runs."""
         now, queue = self._env.now, self._queues[task.cpu]
-        alone = self._waiting == 0 or len(queue) == 0
+        alone = self._ready_count == 0 or len(queue) == 0
         if self._keeps_lag:
             task.lag_ns = 0 if alone else queue.lag_of(task, now)
         self._idle_ns += self.idle * (now - self._counted_ns)
@@ -309,12 +312,12 @@ class Processors(Scheduler):
             task.cpu = task.bound
         elif task.cpu < 0:
             task.cpu = shortest(self._queues)
-        queue, running = self._queues[task.cpu], self._runs[task.cpu]
-        assert running is not None, "a task waits only while no processor is idle"
-        queue.wakes(task, running, self._env.now)
+        queue, current = self._queues[task.cpu], self._runs[task.cpu]
+        assert current is not None, "a task waits only while no processor is idle"
+        queue.wakes(task, current, self._env.now)
         self._count_waiting(task, 1)
-        if running in self._interruptible and queue.takes_over(running):
-            self._requeue(running)
+        if current in self._interruptible and queue.takes_over(current):
+            self._requeue(current)
         else:
             self._look_later()
 
@@ -339,12 +342,12 @@ class Processors(Scheduler):
 
     def _shift(self, task: Task) -> None:
         """Move *task*, which runs, to an idle processor, and give its processor to the first waiting task."""
-        cpu, to = task.cpu, self._runs.index(None)
+        cpu, target = task.cpu, self._runs.index(None)
         self._take(task)
         if task.seated:
             self._give_up_seat(task)
-        task.virtual_ns = self._queues[to].floor_ns
-        self._put(task, to)
+        task.virtual_ns = self._queues[target].floor_ns
+        self._put(task, target)
         self._hand_on(cpu)
 
     def _hand_on(self, cpu: int) -> None:
@@ -366,15 +369,15 @@ class Processors(Scheduler):
         if task.awaits:
             task.awaits = False
             self._env.resume(task)
-        if self._waiting:
+        if self._ready_count:
             self._look_later()
 
     def _count_waiting(self, task: Task, change: int) -> None:
         """Count that *task* waits from now on (1), or no longer (-1)."""
-        self._waiting += change
+        self._ready_count += change
         if task.bound < 0:
             self._loose += change
-        self.contended = self._waiting > 0
+        self.contended = self._ready_count > 0
         if self.contended:
             self._balance.tasks_wait()
             if self.idle:
@@ -386,13 +389,13 @@ class Processors(Scheduler):
         Only tasks count for whose processor other tasks wait.
         """
         rules, now = self._rules, self._env.now
-        over = [
+        ends = [
             rules.over_ns(task.since_ns)
             for task in self._interruptible
             if task.running and len(self._queues[task.cpu])
         ]
-        if over and min(over) < self._looks_ns:
-            self._looks_ns = max(min(over), now)
+        if ends and min(ends) < self._looks_ns:
+            self._looks_ns = max(min(ends), now)
             self._env.call_at(self._looks_ns, self._rank, self._look)
 
     def _look(self) -> None:
@@ -402,7 +405,7 @@ class Processors(Scheduler):
         for task in list(self._interruptible):
             if task.running and rules.over_ns(task.since_ns) <= now and len(self._queues[task.cpu]):
                 self._requeue(task)
-        if self._waiting:
+        if self._ready_count:
             self._look_later()
 
 

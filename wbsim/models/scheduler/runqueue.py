@@ -67,25 +67,25 @@ class RunQueue:
     ``floor_ns`` (min_vruntime) is near the virtual times of the tasks, and only grows.
     """
 
-    __slots__ = ("_number", "_rules", "_waiting", "floor_ns", "movable")
+    __slots__ = ("_heap", "_number", "_rules", "floor_ns", "movable")
 
     def __init__(self, rules: SchedulerRules) -> None:
         self._rules = rules
-        self._waiting: list[tuple[int, int, int, Task]] = []
+        self._heap: list[tuple[int, int, int, Task]] = []
         self._number = 0
         self.floor_ns = 0
         self.movable = 0  # the number of waiting tasks that may run on another processor
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._heap)
 
-    def wakes(self, task: Task, running: Task, now_ns: int) -> None:
-        """Add *task*, which wakes while *running* has the processor."""
-        self.go_on(running, now_ns)
+    def wakes(self, task: Task, current: Task, now_ns: int) -> None:
+        """Add *task*, which wakes while *current* has the processor."""
+        self.go_on(current, now_ns)
         rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
             # *task* pulls the average back.  Measured from the new average, its lag is the lag that it kept.
-            average_ns, weight = self._average(virtual_now(running, now_ns), running.weight)
+            average_ns, weight = self._average(virtual_now(current, now_ns), current.weight)
             average_ns -= task.lag_ns * task.weight // weight
             task.virtual_ns = average_ns - task.lag_ns
             self._push(task, now_ns, average_ns)
@@ -94,10 +94,10 @@ class RunQueue:
             task.virtual_ns = min(max(task.virtual_ns, floor_ns - rules.ahead_ns), most_ns)
             self._push(task, now_ns, task.virtual_ns + rules.granularity_ns)
 
-    def go_on(self, running: Task, now_ns: int) -> None:
-        """update_min_vruntime: move ``floor_ns`` on, after *running* has run until *now_ns*."""
-        running_ns = virtual_now(running, now_ns)
-        first_ns = min((other.virtual_ns for *_, other in self._waiting), default=running_ns)
+    def go_on(self, current: Task, now_ns: int) -> None:
+        """update_min_vruntime: move ``floor_ns`` on, after *current* has run until *now_ns*."""
+        running_ns = virtual_now(current, now_ns)
+        first_ns = min((task.virtual_ns for *_, task in self._heap), default=running_ns)
         self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
 
     def keep(self, task: Task, now_ns: int) -> None:
@@ -116,35 +116,31 @@ class RunQueue:
 
     def pop(self) -> Task:
         """Remove the first task, which gets the processor, and return it."""
-        *_, task = heappop(self._waiting)
+        *_, task = heappop(self._heap)
         self.movable -= task.bound < 0
         return task
 
-    def give(self, other: RunQueue, stopped_by_ns: int = FAR_NS) -> bool:
-        """Move the first task that is not bound, and stopped by *stopped_by_ns*, to the queue *other*.
+    def give(self, target: RunQueue, stopped_by_ns: int = FAR_NS) -> bool:
+        """Move the first task that is not bound, and stopped by *stopped_by_ns*, to the queue *target*.
 
         Return whether there is one.  Call `go_on` on both queues first.  The task keeps its distance from
         ``floor_ns``.
         """
         first = min(
-            (
-                waiting
-                for waiting in self._waiting
-                if waiting[-1].bound < 0 and waiting[-1].stopped_ns <= stopped_by_ns
-            ),
+            (entry for entry in self._heap if entry[-1].bound < 0 and entry[-1].stopped_ns <= stopped_by_ns),
             default=None,
         )
         if first is None:
             return False
-        self._waiting.remove(first)
-        heapify(self._waiting)
+        self._heap.remove(first)
+        heapify(self._heap)
         deadline_ns, _, _, task = first
         self.movable -= 1
-        other.movable += 1
-        moved_ns = other.floor_ns - self.floor_ns
+        target.movable += 1
+        moved_ns = target.floor_ns - self.floor_ns
         task.virtual_ns += moved_ns
-        other._number += 1
-        heappush(other._waiting, (deadline_ns + moved_ns, other._number, FAR_NS, task))
+        target._number += 1
+        heappush(target._heap, (deadline_ns + moved_ns, target._number, FAR_NS, task))
         return True
 
     def takes_over(self, task: Task) -> bool:
@@ -152,7 +148,7 @@ class RunQueue:
 
         It does if *task* was far enough ahead in virtual time when the first task woke.
         """
-        _, _, beyond_ns, first = self._waiting[0]
+        _, _, beyond_ns, first = self._heap[0]
         ran_ns = first.since_ns - task.since_ns
         return ran_ns >= 0 and task.virtual_ns + virtual(ran_ns, task.weight) > beyond_ns
 
@@ -161,10 +157,10 @@ class RunQueue:
 
         The running task has the virtual time *running_ns* and the *weight*.
         """
-        if not self._waiting:
+        if not self._heap:
             return running_ns, weight
         whole, weights = running_ns * weight, weight
-        for *_, task in self._waiting:
+        for *_, task in self._heap:
             whole += task.virtual_ns * task.weight
             weights += task.weight
         return whole // weights, weights
@@ -175,7 +171,7 @@ class RunQueue:
         deadline_ns = task.virtual_ns + virtual(self._rules.slice_ns, task.weight)
         self._number += 1
         self.movable += task.bound < 0
-        heappush(self._waiting, (deadline_ns, self._number, beyond_ns, task))
+        heappush(self._heap, (deadline_ns, self._number, beyond_ns, task))
 
 
 def virtual_now(task: Task, now_ns: int) -> int:

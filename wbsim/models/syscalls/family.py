@@ -31,9 +31,9 @@ class Family:
         self._calls = calls
         self._waits = False
 
-    def io_worker(self, of: Process, number: int) -> Process:
-        """Return a new worker of the child *of*, the worker with this *number*."""
-        name = f"{PROCESS} {self.children.index(of)}/{IO_WORKER} {number}"
+    def io_worker(self, child: Process, number: int) -> Process:
+        """Return a new worker of *child*, the worker with this *number*."""
+        name = f"{PROCESS} {self.children.index(child)}/{IO_WORKER} {number}"
         worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), self.latencies)
         self.io_workers.append(worker)
         return worker

@@ -50,10 +50,10 @@ def percentile(bins: Mapping[int, int], percent: float) -> int:
 
     *bins* has the number of calls by the middle of their bin (ns); at least one call.
     """
-    wanted, seen = -(-sum(bins.values()) * round(percent * 10) // 1_000), 0
+    rank, count = -(-sum(bins.values()) * round(percent * 10) // 1_000), 0
     for middle in sorted(bins):
-        seen += bins[middle]
-        if seen >= wanted:
+        count += bins[middle]
+        if count >= rank:
             return middle
     raise ValueError("there are no calls; give the bins of at least one")
 
@@ -142,7 +142,7 @@ class Latency:
 
     def bins(self) -> dict[int, int]:
         """Return the number of calls by the middle of their bin (ns); bins without a call are left out."""
-        return {middle_of(number): int(of.total) for number, of in enumerate(self._bins) if of.total}
+        return {middle_of(number): int(entry.total) for number, entry in enumerate(self._bins) if entry.total}
 
     def slowest(self) -> Slowest:
         """Return the calls of the longest octaves that together have at most `SLOWEST` of the calls.
@@ -150,8 +150,8 @@ class Latency:
         At least one call must have been counted.
         """
         of_groups = [0] * _GROUPS
-        for number, of in enumerate(self._bins):
-            of_groups[number >> _BITS] += of.total
+        for number, entry in enumerate(self._bins):
+            of_groups[number >> _BITS] += entry.total
         most = SLOWEST * sum(of_groups)
         group = max(group for group in range(_GROUPS) if of_groups[group])
         calls = of_groups[group]
@@ -161,7 +161,7 @@ class Latency:
             if of_groups[lower]:
                 group, calls = lower, calls + of_groups[lower]
         waits_ns = {
-            cause: sum(int(of.total) for of in waits.sums_ns[group:])
+            cause: sum(int(entry.total) for entry in waits.sums_ns[group:])
             for cause, waits in self._waits_of.items()
         }
         from_ns = _GROUP_BINS << group - 1 if group else 0

@@ -44,8 +44,8 @@ class Process(Writer):
     """
 
     __slots__ = (
-        "_close_ns", "_closes", "_creates", "_folder", "_mount_of", "_named", "_paid_ns", "_price_ns",
-        "_priced", "_syncs", "_unseen",
+        "_call_latency", "_close_ns", "_closes", "_creates", "_dentries", "_folder", "_mount_of", "_paid_ns",
+        "_price_ns", "_priced", "_syncs",
     )  # fmt: skip
 
     def __init__(
@@ -67,11 +67,11 @@ class Process(Writer):
         self._folder: Folder | None = None  # of the last creat(2)
         self._priced = self._price_ns = 0  # the price of a write to so many pages in this folder
         self._creates = False  # the end of the last creat(2) is not counted yet
-        # The last wait has covered ``_paid_ns`` of the close(2) that follows the call ``_unseen``.
+        # The last wait has covered ``_paid_ns`` of the close(2) after a call that ``_call_latency`` counts.
         self._closes = False
         self._paid_ns: i64 = 0
-        self._unseen = latencies.write
-        self._named: dict[Inode, Dentry] = {}  # the files that it has open by their names
+        self._call_latency = latencies.write
+        self._dentries: dict[Inode, Dentry] = {}  # the files that it has open by their names
 
     # -- names
 
@@ -130,7 +130,7 @@ class Process(Writer):
         elif not dentry.opens:
             raise ValueError(f"{path} was closed; that a program opens it again is not modelled")
         dentry.opens += 1
-        self._named[dentry.inode] = dentry
+        self._dentries[dentry.inode] = dentry
         inode: Inode = dentry.inode
         return inode
 
@@ -166,7 +166,7 @@ class Process(Writer):
         self.then_ns, self._creates = 0, False
         self.spent.write += copied_ns
         self.ended(self.latencies.creat, copied_ns)
-        return self._written(inode, folder.filesystem.append(inode, pages), closes)
+        return self._finish_write(inode, folder.filesystem.append(inode, pages), closes)
 
     def _copy_and_write(self, inode: Inode, pages: int, closes: bool) -> Steps:
         if self._creates:
@@ -176,9 +176,9 @@ class Process(Writer):
         self.spent.write += copy_ns
         self.begins()
         yield self.lead_ns + copy_ns
-        yield self._written(inode, inode.sb.filesystem.append(inode, pages), closes)
+        yield self._finish_write(inode, inode.sb.filesystem.append(inode, pages), closes)
 
-    def _written(self, inode: Inode, clean: int, closes: bool) -> Wait:
+    def _finish_write(self, inode: Inode, clean: int, closes: bool) -> Wait:
         """Make *clean* copied pages dirty; return the wait for the rest of write(2), and for close(2)."""
         wb, dirtier = inode.wb, self._dirtier
         wb.account_dirtied(clean)
@@ -189,11 +189,11 @@ class Process(Writer):
             return self.ends_after(self.latencies.write, self.mark_dirty(inode, clean, 0))
         return self.mark_dirty(inode, clean, self._pays_close(self.latencies.write))
 
-    def _pays_close(self, before: Latency) -> int:
-        """Return the time of a close(2), which the last wait of a call covers that *before* counts."""
+    def _pays_close(self, latency: Latency) -> int:
+        """Return the time of a close(2), which the last wait of a call covers that *latency* counts."""
         self._paid_ns = int(self._close_ns * self.factor)
         self.spent.close += self._paid_ns
-        self._closes, self._unseen = True, before
+        self._closes, self._call_latency = True, latency
         return self._paid_ns
 
     def pwrite(self, inode: Inode, page: int, pages: int) -> Steps:
@@ -211,23 +211,23 @@ class Process(Writer):
     def close(self, inode: Inode) -> Wait | None:
         """close(2), and the return to user mode.  Yield the result, unless it is None."""
         folder = self._folder
-        if not self._closes or self._named or folder is None or folder.sb is not inode.sb:
+        if not self._closes or self._dentries or folder is None or folder.sb is not inode.sb:
             return self._close(inode)
         self._closes = False
         self.then_ns = 0
-        self.ended(self._unseen, self._paid_ns)
+        self.ended(self._call_latency, self._paid_ns)
         filesystem = folder.filesystem
         filesystem.close(inode)
         return self.ends(self.latencies.close, cond_resched(self.task))
 
     def _close(self, inode: Inode) -> Steps:
-        paid, self._closes = self._closes, False
-        if paid:
-            self.ended(self._unseen, self._paid_ns)
+        is_paid, self._closes = self._closes, False
+        if is_paid:
+            self.ended(self._call_latency, self._paid_ns)
         if not self._has_other_opens(inode):
             filesystem = inode.sb.filesystem
             filesystem.close(inode)
-        if not paid:
+        if not is_paid:
             close_ns = int(self._close_ns * self.factor)
             self.spent.close += close_ns
             self.begins()
@@ -237,7 +237,7 @@ class Process(Writer):
 
     def _has_other_opens(self, inode: Inode) -> bool:
         """Forget the name by which this process has *inode* open; return whether another open remains."""
-        dentry = self._named.pop(inode, None)
+        dentry = self._dentries.pop(inode, None)
         if dentry is None:
             return False
         dentry.opens -= 1

@@ -70,7 +70,7 @@ class Ring:
         self._wakes = wakes
         self._tick_ns = tick_ns
         self._workers = 0
-        self._running = 0  # workers that neither wait for work nor sleep
+        self._nr_running = 0  # workers that neither wait for work nor sleep
         self._idle: list[Writer] = []
         self._wakes_up = False  # a worker was woken, and does not run yet
         self._queued: dict[Any, list[_Call]] = {}
@@ -135,12 +135,12 @@ class Ring:
             return 0
         if self._idle:
             self._wakes_up = True
-            self._running += 1
+            self._nr_running += 1
             return self._wakes.wake(self._env, self._idle.pop().task)
-        if not self._running and self._workers < self._most_workers:
+        if not self._nr_running and self._workers < self._most_workers:
             worker = self._new_worker(self._workers)
             self._workers += 1
-            self._running += 1
+            self._nr_running += 1
             self._env.start(worker.task, self._run(worker))
         return 0
 
@@ -149,7 +149,7 @@ class Ring:
         while True:
             inode = self._next()
             if inode is None:
-                self._running -= 1
+                self._nr_running -= 1
                 self._idle.append(worker)
                 worker.task.waits_for = RING
                 yield PARK
@@ -171,11 +171,11 @@ class Ring:
         """Let *worker* do one write, and tell the process."""
         self._ticks[inode] = self._env.now // self._tick_ns
         if worker.due(inode.wb) and not worker.passes(inode.wb):
-            self._running -= 1
-            if not self._running and self._next() is not None:  # io_wq_worker_sleeping
+            self._nr_running -= 1
+            if not self._nr_running and self._next() is not None:  # io_wq_worker_sleeping
                 self._activate()
             yield from worker.balance(inode.wb)
-            self._running += 1
+            self._nr_running += 1
         yield worker.runs(0, 0, call.write_ns)
         if wait := worker.put(inode, call.pages, self._call_pages):
             yield wait

@@ -42,31 +42,31 @@ class _File:
     A page has *parts* parts.
     """
 
-    __slots__ = ("_at", "_left", "_order", "_pages", "_parts", "inode")
+    __slots__ = ("_order", "_pages", "_parts", "_parts_left", "_place", "inode")
 
     def __init__(self, inode: Any, order: Order, length: int, parts: int) -> None:
         self.inode = inode
         self._order = order
-        self._left = length
+        self._parts_left = length
         self._parts = parts
         self._pages: NDArray[np.int64] = np.empty(0, np.int64)
-        self._at = 0
+        self._place = 0
 
     def next(self, count: int) -> NDArray[np.int64]:
         """Return the next *count* pages: the page of each part."""
-        at = self._at
-        if at + count > len(self._pages):
-            rest = self._pages[at:]
-            more = min(max(count, UNIT_PAGES) - len(rest), self._left)
-            self._left -= more
+        place = self._place
+        if place + count > len(self._pages):
+            rest = self._pages[place:]
+            more = min(max(count, UNIT_PAGES) - len(rest), self._parts_left)
+            self._parts_left -= more
             self._pages = np.concatenate([rest, self._order(more) // self._parts])
-            self._at = at = 0
-        return self._pages[at : at + count]
+            self._place = place = 0
+        return self._pages[place : place + count]
 
     def take(self, count: int) -> NDArray[np.int64]:
         """Return the next *count* pages, which are not the next ones any more."""
         pages = self.next(count)
-        self._at += count
+        self._place += count
         return pages
 
 
@@ -105,17 +105,17 @@ class Stream:
 
     def write(self, count: int) -> Generator[Wait, None, None]:
         """Write the next *count* pages, or parts of pages, step by step, or several steps as one event."""
-        process, ring, until = self._process, self._ring, self.done + count
+        process, ring, end = self._process, self._ring, self.done + count
         latency = process.latencies.write
-        while self.done < until:
+        while self.done < end:
             if ring is not None and ring.full:
                 yield ring.wait()
             file = self._files[self._turn]
             wb = file.inode.wb
             if not self._calls and not self._in_call:
                 self._begin_unit()
-            at_most = min(process.room(wb) * self._a_page, until - self.done)
-            step = min(self._pages - self._in_call, at_most if ring is None else until - self.done)
+            at_most = min(process.room(wb) * self._a_page, end - self.done)
+            step = min(self._pages - self._in_call, at_most if ring is None else end - self.done)
             share = process.factor * step
             user_ns, system_ns = int(share * self._user_ns), int(share * self._system_ns)
             write_ns = int(share * self._write_ns)
@@ -124,7 +124,7 @@ class Stream:
                 continue
             calls, owed_ns = 0, process.task.owed_ns
             if step == self._pages:
-                calls = self._joined(wb, at_most // step, user_ns + system_ns + write_ns)
+                calls = self._event_calls(wb, at_most // step, user_ns + system_ns + write_ns)
             if calls:
                 self._put(calls)
                 yield process.runs(calls * user_ns, calls * system_ns, calls * write_ns)
@@ -187,12 +187,12 @@ class Stream:
         process.vary()
         if self._random:
             places = self._length / self._pages
-            written = self.done / len(self._files) / self._pages
-            extents = written * (1 - written / places) / self._a_page
+            writes = self.done / len(self._files) / self._pages
+            extents = writes * (1 - writes / places) / self._a_page
             search_ns = process.search_ns(self._length // self._a_page, extents, sb)
             self._write_ns = self._in_order_ns + search_ns / self._pages
 
-    def _joined(self, wb: Any, at_most: int, call_ns: int) -> int:
+    def _event_calls(self, wb: Any, at_most: int, call_ns: int) -> int:
         """Return how many calls of *call_ns* are one event, or 0; at most *at_most*.
 
         The agenda has no other event before the end of the last one, so no task observes an instant between
@@ -207,29 +207,29 @@ class Stream:
             free_ns = min(free_ns, ring.tick_left_ns() - 1 - task.owed_ns)
         most = max(1, self._most // self._pages)
         calls = min(at_most, most, self._unit - self._calls, free_ns // max(call_ns, 1))
-        files, ahead = len(self._files), 0
-        while ahead < min(calls, files):
-            file = self._files[(self._turn + ahead) % files]
-            inode, share = file.inode, self._share(calls, ahead)
+        files, distance = len(self._files), 0
+        while distance < min(calls, files):
+            file = self._files[(self._turn + distance) % files]
+            inode, share = file.inode, self._share(calls, distance)
             if inode.dirty_pages and inode.wb is wb and (ring is None or ring.is_free(inode)):
                 fit = inode.sb.filesystem.writes_at_once(inode, file.next(share)) // self._pages
             else:
                 fit = 0
             if fit * self._pages < share:
-                calls = min(calls, ahead + fit * files)
-            ahead += 1
+                calls = min(calls, distance + fit * files)
+            distance += 1
         return max(calls, 0)
 
-    def _share(self, calls: int, ahead: int) -> int:
-        """Return how many pages of the next *calls* calls go to the file that is *ahead* files ahead."""
+    def _share(self, calls: int, distance: int) -> int:
+        """Return how many pages of the next *calls* calls go to the file that is *distance* files ahead."""
         files = len(self._files)
-        return (calls - ahead + files - 1) // files * self._pages
+        return (calls - distance + files - 1) // files * self._pages
 
     def _put(self, calls: int) -> None:
         """Make the pages of the next *calls* calls dirty, which are joined."""
         process, files = self._process, len(self._files)
-        for ahead in range(min(calls, files)):
-            file, share = self._files[(self._turn + ahead) % files], self._share(calls, ahead)
+        for distance in range(min(calls, files)):
+            file, share = self._files[(self._turn + distance) % files], self._share(calls, distance)
             inode, pages = file.inode, file.take(share)
             filesystem = inode.sb.filesystem
             waits = filesystem.write_lock(process.thread, inode, pages, share // self._pages)

@@ -107,8 +107,8 @@ class CallerWrites(Throttle):
 
     def share(self, wb: Wb, pages: int) -> int:
         """See `Throttle`: bdi_dirty_limit, at most what the other contexts leave (clip_bdi_dirty_limit)."""
-        left = max(pages - self._cache.dirty_and_writeback, 0) + wb.dirty_and_writeback
-        return min(self._shares.share(wb, pages), max(left, 0)) if len(self._cache.wbs) > 1 else pages
+        rest = max(pages - self._cache.dirty_and_writeback, 0) + wb.dirty_and_writeback
+        return min(self._shares.share(wb, pages), max(rest, 0)) if len(self._cache.wbs) > 1 else pages
 
     def poll_pages(self, wb: Wb, dirtier: RecentDirtier) -> int:
         """See `Throttle`."""

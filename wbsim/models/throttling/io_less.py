@@ -147,28 +147,28 @@ class Control:
 
     def max_pause(self) -> int:
         """Return bdi_max_pause (jiffies): at most 200 ms, less while few pages of the context are dirty."""
-        per = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
-        return int(min(self.wb.dirty_and_writeback // per + 1, max(self._hz // 5, 1)))
+        divisor = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
+        return int(min(self.wb.dirty_and_writeback // divisor + 1, max(self._hz // 5, 1)))
 
     def min_pause(self, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
         """Return bdi_min_pause: the shortest useful pause (jiffies), and the pages until the next check."""
         hz, dirty_ratelimit = self._hz, self.bandwidth.dirty_ratelimit
         target = max(1, hz // 100)
-        over = _ilog2(self.bandwidth.avg_write) - _ilog2(dirty_ratelimit)
-        if over > 0:
-            target += over * (10 * hz) // 1024
+        log_ratio = _ilog2(self.bandwidth.avg_write) - _ilog2(dirty_ratelimit)
+        if log_ratio > 0:
+            target += log_ratio * (10 * hz) // 1024
         target = min(target, 1 + max_pause // 2)
-        per = roundup_pow2(hz)
-        pages = dirty_ratelimit * target // per
+        divisor = roundup_pow2(hz)
+        pages = dirty_ratelimit * target // divisor
         if pages < POLL_PAGES:
             target = max_pause
-            pages = dirty_ratelimit * target // per
+            pages = dirty_ratelimit * target // divisor
             if pages > POLL_PAGES:
                 pages = POLL_PAGES
                 target = hz * POLL_PAGES // dirty_ratelimit
         if hz * pages // (task_ratelimit + 1) > max_pause:
             target = max_pause
-            pages = task_ratelimit * target // per
+            pages = task_ratelimit * target // divisor
         return (1 + target // 2 if pages >= POLL_PAGES else target), pages
 
     def _update_ratelimit(self, thresholds: Thresholds, elapsed: int) -> None:

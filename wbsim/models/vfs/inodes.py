@@ -73,7 +73,7 @@ def inode_locks(
 
     def locks(name: str, of_each_node: bool) -> list[Line]:
         names = [f"{name}/{node}" for node in range(nodes)] if of_each_node else [f"{name}_lock"]
-        return [parts.lines(parts.spin_lock(each)) for each in names]
+        return [parts.lines(parts.spin_lock(lock_name)) for lock_name in names]
 
     sb_lists = [shared.sb_list] if shared.sb_list else locks("s_inode_list", rules.sb_list == "per_node")
     lrus = [shared.lru] if shared.lru else locks("s_inode_lru", rules.lru == "per_node")
@@ -262,10 +262,10 @@ class SuperblockInodes:
         After a task had to wait for a lock, a step evicts one inode again.
         """
         task, locks = thread.task, self._locks
-        left = inodes
-        while left > 0 and self.cached:
-            lump = min(self.next_lump(task), left, self.cached)  # other threads evict at the same time
-            left -= lump
+        inodes_left = inodes
+        while inodes_left > 0 and self.cached:
+            lump = min(self.next_lump(task), inodes_left, self.cached)  # other threads evict at the same time
+            inodes_left -= lump
             self._forget(lump)
             work_ns = lump * self._reclaim_ns
             thread.spent.reclaim += work_ns
@@ -345,10 +345,12 @@ class Kswapds:
     flushers.  Left out: zones, the LRU lists of pages, swap.
     """
 
-    def __init__(self, parts: Parts, nodes: int, cache: PageCache, of: Sequence[SuperblockInodes]) -> None:
+    def __init__(
+        self, parts: Parts, nodes: int, cache: PageCache, superblocks: Sequence[SuperblockInodes]
+    ) -> None:
         self._env = parts.env
         self._cache = cache
-        self._of = of
+        self._superblocks = superblocks
         self._new = [parts.thread(f"kswapd{node}") for node in range(nodes)]
         self._idle: list[Thread] = []
         cache.on_full = self.wake
@@ -363,8 +365,8 @@ class Kswapds:
 
     def _run(self, thread: Thread) -> Steps:
         while True:
-            while self._cache.is_low and any(inodes.cached for inodes in self._of):
-                for inodes in self._of:
+            while self._cache.is_low and any(inodes.cached for inodes in self._superblocks):
+                for inodes in self._superblocks:
                     if inodes.cached:
                         yield from inodes.evict(thread, BATCH)
             self._idle.append(thread)

@@ -20,14 +20,14 @@ _I_RWSEM: Final = "lock i_rwsem"
 class Flight:
     """The pages that went under writeback between two waits for all of them.
 
-    They are those of a superblock or, *within* the flight of a superblock, those of one file.
+    They are those of a superblock or, within *whole*, the flight of a superblock, those of one file.
     """
 
-    __slots__ = ("_closed", "_env", "_within", "landed", "pages")
+    __slots__ = ("_closed", "_env", "_whole", "landed", "pages")
 
-    def __init__(self, env: Environment, within: Flight | None = None) -> None:
+    def __init__(self, env: Environment, whole: Flight | None = None) -> None:
         self._env = env
-        self._within = within
+        self._whole = whole
         self.landed = Completion(env, DEVICE)
         self.pages = 0
         self._closed = False
@@ -38,22 +38,22 @@ class Flight:
 
     def takes(self, whole: Flight) -> bool:
         """Return whether this flight of a file takes pages while *whole* is that of its superblock."""
-        return self._within is whole and not self._closed
+        return self._whole is whole and not self._closed
 
     def add(self, wb: Wb, pages: int) -> None:
         """Count *pages* of inodes of *wb* that go under writeback."""
         self.pages += pages
-        if self._within is None:
+        if self._whole is None:
             wb.account_writeback(pages)
         else:
-            self._within.add(wb, pages)
+            self._whole.add(wb, pages)
 
     def end(self, wb: Wb, pages: int) -> None:
         """Count *pages* of inodes of *wb* that are clean now."""
-        if self._within is None:
+        if self._whole is None:
             wb.account_clean(pages)
         else:
-            self._within.end(wb, pages)
+            self._whole.end(wb, pages)
         self.pages -= pages
         if not self.pages and self._closed:
             self.landed.complete()
@@ -126,10 +126,10 @@ class MountedSuperblock(Superblock):
         elif path not in self.directories and self._is_root(path):
             self.directories[path] = self.filesystem.names.root()
         elif path not in self.directories:
-            made = self._in_making[path] = Completion(self._env, _I_RWSEM)
+            completion = self._in_making[path] = Completion(self._env, _I_RWSEM)
             self.directories[path] = yield from self.filesystem.names.mkdir(thread)
             del self._in_making[path]
-            made.complete()
+            completion.complete()
         return self.directories[path]
 
     def wait_sb_inodes(self, thread: Thread) -> Steps:

@@ -43,10 +43,10 @@ def parse_command(line: str) -> Inputs:
     parser = CommandParser(real_options.XFS_IO)
     parser.add_argument("-c", dest="command", required=True)
     parser.add_argument("paths", nargs=1)
-    given = parser.parse_args(words_of(line)[1:])
-    if given.command.split()[:1] != ["bulkstat"]:
+    options = parser.parse_args(words_of(line)[1:])
+    if options.command.split()[:1] != ["bulkstat"]:
         raise CommandError(f"{line!r} is not modelled; write xfs_io -c bulkstat PATH")
-    return {"kind": "bulkstat", "directories": given.paths}
+    return {"kind": "bulkstat", "directories": options.paths}
 
 
 SPEC = BulkstatSpec

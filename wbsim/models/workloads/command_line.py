@@ -62,8 +62,8 @@ def shell_syntax(word: str, program: str) -> tuple[str, str]:
     ('{1..4}', 'write each path')
     """
     for syntax, remedy in _SHELL.items():
-        if (found := syntax.search(word)) is not None:
-            return found[0], remedy or _EACH.get(program.rpartition("/")[2], "write each path")
+        if (match := syntax.search(word)) is not None:
+            return match[0], remedy or _EACH.get(program.rpartition("/")[2], "write each path")
     return "", ""
 
 
@@ -74,11 +74,11 @@ def _refuse_shell_syntax(line: str, words: Sequence[str]) -> None:
         CommandError: a word has an unquoted pattern, brace, variable, tilde or operator.
     """
     for number, bare in enumerate(_without_quotations(line).split()):
-        found, remedy = shell_syntax(bare, words[0])
-        if found:
+        syntax, remedy = shell_syntax(bare, words[0])
+        if syntax:
             word = words[number] if number < len(words) else bare
             raise CommandError(
-                f"{word!r} has {found!r} for a shell, and no shell reads this line; {remedy}, or quote it"
+                f"{word!r} has {syntax!r} for a shell, and no shell reads this line; {remedy}, or quote it"
             )
 
 
@@ -101,8 +101,10 @@ def _without_quotations(line: str) -> str:
             quotation = "" if quotation else letter
             bare.append(_QUOTED)
         else:
-            begun = letter in "{(" and bare[-1:] == ["$"]
-            active = not quotation or (quotation == '"' and (letter.isalnum() or letter in "$`_" or begun))
+            expansion = letter in "{(" and bare[-1:] == ["$"]
+            active = not quotation or (
+                quotation == '"' and (letter.isalnum() or letter in "$`_" or expansion)
+            )
             bare.append(letter if active else _QUOTED)
     return "".join(bare)
 
@@ -146,19 +148,19 @@ class CommandParser(ArgumentParser):
             CommandError: always.
         """
         if message.startswith(_UNKNOWN):
-            message = self._unknown(message, message.removeprefix(_UNKNOWN).split())
+            message = self._explain(message, message.removeprefix(_UNKNOWN).split())
         raise CommandError(message)
 
-    def _unknown(self, message: str, words: Sequence[str]) -> str:
+    def _explain(self, message: str, words: Sequence[str]) -> str:
         """Return the *message* on unknown *words*, of which a real option is never a misspelling."""
-        known = [option for action in self._actions for option in action.option_strings]
-        given = [word.partition("=")[0] for word in words]
-        options = f"modelled are: {', '.join(known)}"
-        for option in given:
+        names = [option for action in self._actions for option in action.option_strings]
+        arguments = [word.partition("=")[0] for word in words]
+        options = f"modelled are: {', '.join(names)}"
+        for option in arguments:
             if option.startswith("-") and (name := option.lstrip("-")) in self._real:
-                if f"--{name}" in known and len(name) > 1:
+                if f"--{name}" in names and len(name) > 1:
                     return f"{option} is not modelled with one dash; write --{name}"
                 return f"{option} is not modelled; {options}"
-        near = [get_close_matches(option, known, n=1) for option in given]
-        guesses = ", ".join(option for found in near for option in found)
+        matches = [get_close_matches(option, names, n=1) for option in arguments]
+        guesses = ", ".join(option for match in matches for option in match)
         return f"{message}; did you mean {guesses}?" if guesses else f"{message}; {options}"

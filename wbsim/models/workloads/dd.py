@@ -69,8 +69,10 @@ class DdSpec(WorkloadSpec):
         if not self.bs or (self.bs % PAGE_BYTES and PAGE_BYTES % self.bs):
             raise BadValue(f"{self.bs} B does not fit pages; give a multiple or a divisor of 4096 B", "bs")
         if len(self.directories) not in (1, self.streams):
-            what = f"{len(self.directories)} directories for {self.streams} streams; give 1 or {self.streams}"
-            raise BadValue(what, "directories")
+            message = (
+                f"{len(self.directories)} directories for {self.streams} streams; give 1 or {self.streams}"
+            )
+            raise BadValue(message, "directories")
         if self.streams == len(self.names) != len(set(self.writes())):
             raise BadValue("two streams write to the same file; give each a different of=", "directories")
         return self
@@ -127,21 +129,21 @@ def _operands(command: str) -> tuple[str, tuple[int, int, bool]]:
     program, *words = words_of(command)
     if program != "dd":
         raise CommandError(f"{command!r} is not a dd command; write dd if=/dev/zero of=FILE bs=1024k count=N")
-    given = dict(word.partition("=")[::2] for word in words)
-    for name in given:
+    operands = dict(word.partition("=")[::2] for word in words)
+    for name in operands:
         if name in real_options.DD and name not in _MODELLED:
             raise CommandError(f"{name}= is not modelled; use if, of, bs, count and conv")
         if name not in real_options.DD:
-            near = get_close_matches(name, _MODELLED, n=1)
-            hint = f"did you mean {near[0]}=?" if near else "use if, of, bs, count and conv"
+            matches = get_close_matches(name, _MODELLED, n=1)
+            hint = f"did you mean {matches[0]}=?" if matches else "use if, of, bs, count and conv"
             raise CommandError(f"dd has no operand {name}=; {hint}")
-    if given.get("if") != "/dev/zero" or not given.get("of") or "count" not in given:
+    if operands.get("if") != "/dev/zero" or not operands.get("of") or "count" not in operands:
         raise CommandError(f"{command!r} lacks an operand; give if=/dev/zero, of=FILE and count=N")
-    conversions = set(filter(None, given.get("conv", "").split(",")))
+    conversions = set(filter(None, operands.get("conv", "").split(",")))
     if conversions - {"fsync", "fdatasync"}:
-        raise CommandError(f"conv={given['conv']} is not modelled; use fsync or fdatasync")
-    bs, count = _number(given.get("bs", "512")), _number(given["count"])
-    return plain_path(given["of"]), (bs, count, bool(conversions))
+        raise CommandError(f"conv={operands['conv']} is not modelled; use fsync or fdatasync")
+    bs, count = _number(operands.get("bs", "512")), _number(operands["count"])
+    return plain_path(operands["of"]), (bs, count, bool(conversions))
 
 
 def _number(text: str) -> int:

@@ -25,12 +25,12 @@ LOOK_NS: Final = 100 * MS
 
 def sequential() -> Order:
     """The order from the first block (or page) on."""
-    written = 0
+    end = 0
 
     def take(count: int) -> NDArray[np.int64]:
-        nonlocal written
-        written += count
-        return np.arange(written - count, written)
+        nonlocal end
+        end += count
+        return np.arange(end - count, end)
 
     return take
 
@@ -45,8 +45,8 @@ def in_pages(order: Order, call_pages: int) -> Order:
         nonlocal rest
         blocks = order(-(-(count - len(rest)) // call_pages)) if count > len(rest) else rest[:0]
         rest = np.concatenate([rest, (blocks[:, None] * call_pages + np.arange(call_pages)).ravel()])
-        taken, rest = rest[:count], rest[count:]
-        return taken
+        pages, rest = rest[:count], rest[count:]
+        return pages
 
     return take
 
@@ -133,20 +133,20 @@ class FileWriters(Program):
 
     def _start_jobs(self, since_ns: int) -> Steps:
         """run_threads of fio: start the jobs that may begin, and look again later."""
-        family, waiting = self.family, list(range(len(self.jobs)))
-        while waiting:
-            for number in list(waiting):
+        family, queue = self.family, list(range(len(self.jobs)))
+        while queue:
+            for number in list(queue):
                 job = self.jobs[number]
                 if self._env.now - since_ns < job.delay_ns:
                     continue
                 if job.after_others and family.running:
                     break
-                waiting.remove(number)
+                queue.remove(number)
                 process = family.children[number]
                 yield from family.fork(process, self._process(job, process), self.fork_ns)
-            if any(self._env.now - since_ns < self.jobs[number].delay_ns for number in waiting):
+            if any(self._env.now - since_ns < self.jobs[number].delay_ns for number in queue):
                 yield from family.parent.pause(LOOK_NS)
-            elif waiting:  # for jobs that run, which is no pause of fio's own
+            elif queue:  # for jobs that run, which is no pause of fio's own
                 yield from family.wait_for(LOOK_NS)
 
     def _process(self, job: Job, process: Process) -> Steps:

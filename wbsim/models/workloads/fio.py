@@ -60,31 +60,31 @@ class RandomMap:
         self._random = random
         self._blocks = blocks
         self._draws = random.integers(0, blocks, 0)
-        self._written = np.zeros(-(-blocks // _BITS), np.int64)  # bits behind the last block count as written
+        self._bitmap = np.zeros(-(-blocks // _BITS), np.int64)  # bits behind the last block count as written
         if blocks % _BITS:
-            self._written[-1] = np.int64(-1) << np.int64(blocks % _BITS)
+            self._bitmap[-1] = np.int64(-1) << np.int64(blocks % _BITS)
 
     def take(self, count: int) -> NDArray[np.int64]:
         """Return the next *count* blocks, at most as many as are left."""
         while len(self._draws) < count:
             more = self._random.integers(0, self._blocks, _DRAWS)
             self._draws = np.concatenate([self._draws, more])
-        taken, self._draws = self._draws[:count], self._draws[count:]
-        next_free(self._written, taken)
-        return taken
+        draws, self._draws = self._draws[:count], self._draws[count:]
+        next_free(self._bitmap, draws)
+        return draws
 
 
 @compiled
-def next_free(written: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
+def next_free(bitmap: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
     """Replace each of *draws* by the block that is written for it, one after another."""
     for i in range(len(draws)):
         word, bit = divmod(draws[i], _BITS)
-        while written[word] == -1 or (written[word] >> bit) & 1:
-            if written[word] >> bit == -1 or bit == _BITS - 1:  # all from here on are written
-                word, bit = word + 1 if word + 1 < len(written) else 0, 0
+        while bitmap[word] == -1 or (bitmap[word] >> bit) & 1:
+            if bitmap[word] >> bit == -1 or bit == _BITS - 1:  # all from here on are written
+                word, bit = word + 1 if word + 1 < len(bitmap) else 0, 0
             else:
                 bit += 1
-        written[word] |= np.int64(1) << np.int64(bit)
+        bitmap[word] |= np.int64(1) << np.int64(bit)
         draws[i] = word * _BITS + bit
 
 
@@ -167,20 +167,20 @@ class FioSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _check(self) -> FioSpec:
         if len(self.directories) not in (1, self.numjobs):
-            what = f"{len(self.directories)} directories for {self.numjobs} jobs; give 1 or {self.numjobs}"
-            raise BadValue(what, "directories")
+            message = f"{len(self.directories)} directories for {self.numjobs} jobs; give 1 or {self.numjobs}"
+            raise BadValue(message, "directories")
         for name in _OF_A_JOB:
-            given = getattr(self, name)
-            if isinstance(given, tuple) and len(given) != self.numjobs:
-                what = f"{len(given)} values for {self.numjobs} jobs; give 1 or {self.numjobs}"
-                raise BadValue(what, name)
+            values = getattr(self, name)
+            if isinstance(values, tuple) and len(values) != self.numjobs:
+                message = f"{len(values)} values for {self.numjobs} jobs; give 1 or {self.numjobs}"
+                raise BadValue(message, name)
         for number in range(self.numjobs):
             bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
             if not bs or (bs % PAGE_BYTES and PAGE_BYTES % bs):
                 raise BadValue(f"{bs} B does not fit pages; give a multiple or a divisor of 4096 B", "bs")
             if not filesize or filesize % max(bs, PAGE_BYTES):
-                what = f"{filesize} B is not allowed; give a multiple of {max(bs, PAGE_BYTES)} B"
-                raise BadValue(what, "filesize")
+                message = f"{filesize} B is not allowed; give a multiple of {max(bs, PAGE_BYTES)} B"
+                raise BadValue(message, "filesize")
         return self
 
     def of_job(self, option: str, number: int) -> Any:

@@ -96,9 +96,9 @@ def _read(section: Section) -> Inputs:
         return _settled(vars(_PARSER.parse_args(words)))
     except CommandError as error:
         of_option = f"--{error.option}="
-        given = [place for place, word in section if error.option and word.startswith(of_option)]
+        places = [place for place, word in section if error.option and word.startswith(of_option)]
         begins = next(place for place, word in section if word.startswith("--name="))
-        raise CommandError(f"{[begins, *given][-1]}: {error}") from None
+        raise CommandError(f"{[begins, *places][-1]}: {error}") from None
 
 
 _COMPLETE: Final = ("--name=a", "--rw=write")
@@ -132,10 +132,10 @@ def _sections(path: Path) -> Iterator[Section]:
         else:
             key, equals, value = line.partition("=")
             value = os.path.expandvars(value.strip())
-            found, remedy = shell_syntax(value, "fio") if key.strip() == "directory" else ("", "")
-            if found:
-                what = f"{value!r} has {found!r} for a shell, and no shell reads a job file; {remedy}"
-                raise CommandError(f"{path}:{number}: {what}")
+            syntax, remedy = shell_syntax(value, "fio") if key.strip() == "directory" else ("", "")
+            if syntax:
+                message = f"{value!r} has {syntax!r} for a shell, and no shell reads a job file; {remedy}"
+                raise CommandError(f"{path}:{number}: {message}")
             word = f"--{key.strip()}={value}" if equals else f"--{key.strip()}"
             job.append((f"{path}:{number}", word))
     if job is not None and job is not common:
@@ -171,7 +171,7 @@ def _size(text: str) -> int:
     return int(digits) * _SIZES[suffix]
 
 
-def _some(text: str) -> int:
+def _positive_size(text: str) -> int:
     if not (size := _size(text)):
         raise ArgumentTypeError(f"{text!r} is too small; give a size of at least one byte")
     return size
@@ -227,12 +227,12 @@ def _parser() -> CommandParser:
     add = parser.add_argument
     add("--name", required=True)
     add("--rw", "--readwrite", dest="rw", choices=["write", "randwrite"], required=True)
-    add("--bs", "--blocksize", dest="bs", type=_some, default=PAGE_BYTES)
+    add("--bs", "--blocksize", dest="bs", type=_positive_size, default=PAGE_BYTES)
     add("--directory", type=_directory, default=".")
     add("--nrfiles", type=_positive, default=1)
     add("--numjobs", type=_positive, default=1)
-    add("--filesize", type=_some)
-    add("--size", type=_some)
+    add("--filesize", type=_positive_size)
+    add("--size", type=_positive_size)
     add("--thinktime", type=_time("us"), default=0)
     add("--thinktime_blocks", type=_positive, default=1)
     add("--startdelay", type=_time("s"), default=0)

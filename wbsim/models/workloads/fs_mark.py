@@ -156,31 +156,31 @@ def parse_command(line: str) -> Inputs:
     words = words_of(line)
     if words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
         raise CommandError(f"{line!r} is not an fs_mark command; begin with fs_mark")
-    given = _parser().parse_args(words[1:])
-    if given.S != 0:
-        raise CommandError(f"-S {given.S} is not modelled, because it syncs; use -S0")
-    if given.F:
+    options = _parser().parse_args(words[1:])
+    if options.S != 0:
+        raise CommandError(f"-S {options.S} is not modelled, because it syncs; use -S0")
+    if options.F:
         raise CommandError(
             "-F is not modelled, because it fills the filesystem; use -L with a number of loops"
         )
-    if given.L == 1 and not given.k:
+    if options.L == 1 and not options.k:
         raise CommandError("without -L or -k fs_mark deletes the files, which is not modelled; add -k")
-    if given.r < FEWEST_RANDOM:
+    if options.r < FEWEST_RANDOM:
         raise CommandError(
-            f"-r {given.r} lets several files have one name, which is not modelled; give {FEWEST_RANDOM} or"
+            f"-r {options.r} lets several files have one name, which is not modelled; give {FEWEST_RANDOM} or"
             " more"
         )
-    processes = max(given.t, len(given.d))
+    processes = max(options.t, len(options.d))
     return {
         "kind": "fs_mark",
         "processes": processes,
-        "directories": given.d,
-        "files": given.n,
-        "file_size": given.s,
-        "write_size": given.w,
-        "loops": given.L,
-        "subdirs": given.D,
-        "per_subdir": given.N,
+        "directories": options.d,
+        "files": options.n,
+        "file_size": options.s,
+        "write_size": options.w,
+        "loops": options.L,
+        "subdirs": options.D,
+        "per_subdir": options.N,
     }
 
 

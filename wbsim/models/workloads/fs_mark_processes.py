@@ -97,7 +97,7 @@ class FsMark(Program):
             yield from family.wait()
             if self.pace is not None:
                 self.reckoned = self.pace.reckoned
-            count = self._made(loop)
+            count = self._file_count(loop)
             iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
             self.iterations.append(iteration)
             self.on_iteration(iteration)
@@ -107,7 +107,7 @@ class FsMark(Program):
                 yield family.prints(times.report_ns)
         self.on_end()
 
-    def _made(self, loop: int) -> int:
+    def _file_count(self, loop: int) -> int:
         """Return the number of files after *loop*; after the last loop, with the reckoned files."""
         loops = self.plan.loops if self.pace is not None and self.pace.over else loop + 1
         return loops * self.plan.processes * self.plan.files
@@ -134,10 +134,10 @@ class FsMark(Program):
                 yield process.write(inode, first, single)
             for more in range(1, writes):
                 yield process.write(inode, write_pages[more], more + 1 == writes)
-            over = pace is not None and pace.count()
+            ends = pace is not None and pace.count()
             if (ready := process.close(inode)) is not None:
                 yield ready
-            if over:
+            if ends:
                 break
         self._app_ns += plan.files * (user_ns + system_ns)
         self._rates.append(plan.files * S / (env.now - began_ns))

@@ -72,7 +72,7 @@ class Pace:
         self, env: Environment, total: int, system_ns: Callable[[], int], inodes: Sequence[SuperblockInodes]
     ) -> None:
         self._env = env
-        self._left = total
+        self._files_left = total
         self._system_ns = system_ns
         self._inodes = inodes
         self._in_window = 0
@@ -83,9 +83,9 @@ class Pace:
 
     def count(self) -> bool:
         """Count a file that is done; return whether the program must end, because no file is left."""
-        self._left -= 1
+        self._files_left -= 1
         self._in_window += 1
-        self.over = self.over or not self._left
+        self.over = self.over or not self._files_left
         if self._in_window == self._length and not self.over:
             self._in_window = 0
             self._windows.append((self._env.now, self._system_ns(), self._cached()))
@@ -101,7 +101,7 @@ class Pace:
     def _is_steady(self) -> bool:
         """Return whether the halves of all windows took the same time, and the later mean is certain."""
         ends = [end_ns for end_ns, _, _ in self._windows]
-        took = [after - before for before, after in pairwise(ends)]
+        took = [end - start for start, end in pairwise(ends)]
         half = len(took) // 2
         first, second = took[-2 * half : -half], took[-half:]
         mean = fmean(second)
@@ -110,19 +110,19 @@ class Pace:
     def _skip(self) -> None:
         """Reckon the rest at the pace of the last half: all of it or, until memory is full, a part."""
         half = (len(self._windows) - 1) // 2
-        began, ended = self._windows[-half - 1], self._windows[-1]
-        files, filled = half * self._length, ended[2] - began[2]
-        skipped, inodes = self._left, self._inodes[0]
+        start, end = self._windows[-half - 1], self._windows[-1]
+        files, filled = half * self._length, end[2] - start[2]
+        part, inodes = self._files_left, self._inodes[0]
         if filled > 0 and not inodes.reclaiming:
-            skipped = min(skipped, max(0, inodes.room_left * files // filled))
-            inodes.add_cached(skipped * filled // files)
-        self._left -= skipped
-        before = self.reckoned
+            part = min(part, max(0, inodes.room_left * files // filled))
+            inodes.add_cached(part * filled // files)
+        self._files_left -= part
+        earlier = self.reckoned
         self.reckoned = Reckoned(
-            before.files + skipped,
-            before.ns + skipped * (ended[0] - began[0]) // files,
-            before.system_ns + skipped * (ended[1] - began[1]) // files,
+            earlier.files + part,
+            earlier.ns + part * (end[0] - start[0]) // files,
+            earlier.system_ns + part * (end[1] - start[1]) // files,
         )
-        self.over = not self._left
+        self.over = not self._files_left
         self._windows.clear()
         self._length = WINDOW

@@ -45,19 +45,19 @@ def parse_command(line: str) -> Inputs:
     parser.add_argument("-r", "-R", "--recursive", dest="recursive", action="store_true")
     parser.add_argument("-f", "--force", dest="force", action="store_true")
     parser.add_argument("paths", nargs="+")
-    given = parser.parse_args(_apart(words_of(line)[1:]))
-    if not given.recursive:
+    options = parser.parse_args(_split_options(words_of(line)[1:]))
+    if not options.recursive:
         raise CommandError(f"{line!r} is not modelled, because it removes single files; write rm -rf PATH")
-    return {"kind": "rm", "directories": given.paths}
+    return {"kind": "rm", "directories": options.paths}
 
 
-def _apart(words: Sequence[str]) -> list[str]:
+def _split_options(words: Sequence[str]) -> list[str]:
     """Return *words* with options that share a dash as separate options."""
-    apart = []
+    parts = []
     for word in words:
         short = word.startswith("-") and not word.startswith("--") and word != "-"
-        apart += [f"-{letter}" for letter in word[1:]] if short else [word]
-    return apart
+        parts += [f"-{letter}" for letter in word[1:]] if short else [word]
+    return parts
 
 
 SPEC = RmSpec

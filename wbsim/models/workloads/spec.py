@@ -77,14 +77,14 @@ class Written(NamedTuple):
             return cls(stem, range(int(number), int(number) + 1))
         return cls(path)
 
-    def shared(self, other: Written) -> str:
+    def shared(self, neighbour: Written) -> str:
         """Return the path of a file that both write; "" if they share none."""
-        if self.path != other.path or (self.numbers is None) != (other.numbers is None):
+        if self.path != neighbour.path or (self.numbers is None) != (neighbour.numbers is None):
             return ""
-        if self.numbers is None or other.numbers is None:
+        if self.numbers is None or neighbour.numbers is None:
             return self.path
-        first = max(self.numbers.start, other.numbers.start)
-        return f"{self.path}.{first}" if first < min(self.numbers.stop, other.numbers.stop) else ""
+        first = max(self.numbers.start, neighbour.numbers.start)
+        return f"{self.path}.{first}" if first < min(self.numbers.stop, neighbour.numbers.stop) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +206,9 @@ class WorkloadSpec(Spec):
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
         """Yield each directory, the number of files made there, and the length of each (bytes)."""
-        each = self.total_files // len(self.directories)
+        files = self.total_files // len(self.directories)
         for directory in self.directories:
-            yield directory, each, self.bytes_each
+            yield directory, files, self.bytes_each
 
     def writes(self) -> Iterator[Written]:
         """Yield the files that the program writes and whose names another program may have, too.

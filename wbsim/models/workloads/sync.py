@@ -86,14 +86,14 @@ def parse_command(line: str) -> Inputs:
     parser.add_argument("-f", "--file-system", dest="file_system", action="store_true")
     parser.add_argument("-d", "--data", dest="data", action="store_true")
     parser.add_argument("paths", nargs="*")
-    given = parser.parse_args(words_of(line)[1:])
-    if given.data or (given.paths and not given.file_system):
+    options = parser.parse_args(words_of(line)[1:])
+    if options.data or (options.paths and not options.file_system):
         raise CommandError(
             f"{line!r} is not modelled, because it syncs single files; write sync, or sync -f PATH"
         )
-    if given.file_system and not given.paths:
+    if options.file_system and not options.paths:
         raise CommandError(f"{line!r} has no path of a filesystem; write sync -f PATH")
-    return {"kind": "sync", "directories": given.paths}
+    return {"kind": "sync", "directories": options.paths}
 
 
 class SyncProcesses(Program):

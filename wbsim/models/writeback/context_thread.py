@@ -39,7 +39,7 @@ class ContextThread:
         exits_after_ns: int | None = None,
     ) -> None:
         self._exits_after_ns = exits_after_ns
-        self._made = False
+        self._exists = False
         self._active_ns = 0
         self._env = env = parts.env
         self._urgent = parts.urgent
@@ -60,12 +60,12 @@ class ContextThread:
     @property
     def alive(self) -> bool:
         """Return whether the thread exists now; for a workqueue, whether it works."""
-        return not self._asleep if self._exits_after_ns is None else self._made
+        return not self._asleep if self._exits_after_ns is None else self._exists
 
     def wake(self) -> None:
         """Wake the flusher, which looks at its work items and at the thresholds."""
-        if not self._made:
-            self._made, self._active_ns = True, self._env.now
+        if not self._exists:
+            self._exists, self._active_ns = True, self._env.now
         if self._asleep:
             self._asleep = False
             self._env.wake(self.thread.task)
@@ -80,7 +80,7 @@ class ContextThread:
         if len(self._wb):
             self.wake()
         elif self._exits_after_ns is not None and self._env.now - self._active_ns > self._exits_after_ns:
-            self._made = False
+            self._exists = False
         self._env.call_at(self._env.now + self._interval_ns, self._urgent, self._tick)
 
     def _run(self) -> Steps:

@@ -81,9 +81,9 @@ class Writeback:
             given_back = wb.given_back
             if not wb.holds(wb.b_io, work.sb) or (nr_to_write is not None and work.reason != "periodic"):
                 queued = True
-                moved = wb.queue_io(self._older_than_ns(work, started_ns), work.sb)
-                thread.spent.lists += moved * self._costs.move_ns
-                yield wb.lock.section(thread.task, moved * self._costs.move_ns)
+                moves = wb.queue_io(self._older_than_ns(work, started_ns), work.sb)
+                thread.spent.lists += moves * self._costs.move_ns
+                yield wb.lock.section(thread.task, moves * self._costs.move_ns)
             slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
             yield self._slice(thread, wb, work, nr_to_write or pages_left, end)
             self._throttle.wrote(wb, slice_ns)
@@ -153,13 +153,13 @@ class Writeback:
         # The kernel computes the chunk again for each inode, but its terms change only every 200 ms.
         chunk = self._chunk_pages(wb, work, pages_left)
         plugged = rules.plug_scope == "slice" and thread.start_plug()
-        i_sync, only = InodeSync(env), work.sb
+        i_sync, sb = InodeSync(env), work.sb
         wb.i_syncs.append(i_sync)
         spent.lists += costs.take_ns
         spent.inode += inode_ns
         yield lock.section(task, costs.take_ns, inode_ns)
         while io and (work.visits is None or work.visits.enter(wb)):
-            inode = next_inode() if only is None else wb.take(only, env.now)
+            inode = next_inode() if sb is None else wb.take(sb, env.now)
             if inode is None:
                 break
             # The nr_to_write of a sync is not a budget: the kernel writes the complete file.
@@ -188,14 +188,14 @@ class Writeback:
         if plugged:
             yield from thread.finish_plug()
 
-    def _requeue(self, wb: Wb, inode: Inode, wbc: WritebackControl, written: int, end: Slice) -> None:
+    def _requeue(self, wb: Wb, inode: Inode, wbc: WritebackControl, pages: int, end: Slice) -> None:
         """requeue_inode, with the accounting.
 
         If the era sets no nr_to_write, a cleaned inode counts as one page.
         """
-        end.wrote += written
+        end.wrote += pages
         if self._traced.observers:
-            self._traced.emit(inode=inode, wrote=written)
+            self._traced.emit(inode=inode, wrote=pages)
         if not inode.dirty_pages:
             end.cleaned += 1
             if self._counts_inodes:

@@ -104,7 +104,7 @@ class Pdflush(Flushers):
         self._cache = cache
         self._writeback = writeback
         self._interval_ns = interval_ns
-        self._made: list[Thread] = []
+        self._threads: list[Thread] = []
         self._idle: list[Worker] = []  # the worker that became idle last comes last
         self._last_empty_ns = 0
         self._asked_ns = -1  # when the last sync(2) started a job; it calls `queue` for every context
@@ -118,7 +118,7 @@ class Pdflush(Flushers):
     @property
     def threads(self) -> list[Thread]:
         """Return all threads that were ever made, in the order of their creation."""
-        return self._made
+        return self._threads
 
     @property
     def alive(self) -> int:
@@ -171,8 +171,8 @@ class Pdflush(Flushers):
 
     def start_thread(self) -> None:
         """Start one more thread (start_one_pdflush_thread)."""
-        worker = Worker(self._parts.of(f"pdflush{len(self._made)}").thread(FLUSHER))
-        self._made.append(worker.thread)
+        worker = Worker(self._parts.of(f"pdflush{len(self._threads)}").thread(FLUSHER))
+        self._threads.append(worker.thread)
         self._alive += 1
         self._env.start(worker.thread.task, self._run(worker))
 
@@ -215,28 +215,28 @@ class Pdflush(Flushers):
 
     def _write(self, thread: Thread, reason: Any, pages: int, *, kupdate: bool) -> Steps:
         """Run the passes of wb_kupdate or background_writeout until nothing is left to do."""
-        cache, left = self._cache, pages
-        while left > 0 or not (kupdate or cache.dirty < cache.thresholds().background):
-            of = Pass(self)
-            yield from self._pass(thread, reason, of)
-            left -= of.wrote
-            if of.wrote < PASS_PAGES:
-                if not (of.encountered_congestion or of.more_io):
+        cache, pages_left = self._cache, pages
+        while pages_left > 0 or not (kupdate or cache.dirty < cache.thresholds().background):
+            visits = Pass(self)
+            yield from self._pass(thread, reason, visits)
+            pages_left -= visits.wrote
+            if visits.wrote < PASS_PAGES:
+                if not (visits.encountered_congestion or visits.more_io):
                     break
                 yield from self._parts.congestion.wait(thread, CONGESTION_WAIT_NS)
 
-    def _pass(self, thread: Thread, reason: Any, of: Pass) -> Generator[Wait, None, None]:
+    def _pass(self, thread: Thread, reason: Any, visits: Pass) -> Generator[Wait, None, None]:
         """writeback_inodes: visit the dirty inodes of all devices, the device registered last first."""
-        work = Work(reason, visits=of)
+        work = Work(reason, visits=visits)
         for wb in reversed(list(self.bdis)):
             if not len(wb):
                 continue
-            went, left = wb.dirtied - wb.dirty, PASS_PAGES - of.wrote
-            end = yield from self._writeback.pass_over(thread, wb, work, left)
+            went, pages_left = wb.dirtied - wb.dirty, PASS_PAGES - visits.wrote
+            end = yield from self._writeback.pass_over(thread, wb, work, pages_left)
             wb.flushed_inodes += end.cleaned
             wb.flushed_pages += wb.dirtied - wb.dirty - went
-            of.wrote += end.wrote
-            if end.wrote >= left:
-                of.more_io = True
+            visits.wrote += end.wrote
+            if end.wrote >= pages_left:
+                visits.more_io = True
                 break
-            of.more_io |= bool(wb.b_more_io)
+            visits.more_io |= bool(wb.b_more_io)

@@ -93,8 +93,8 @@ class WritebackContext(Wb):
     def give_back(self, inode: Inode) -> None:
         """See `Wb.give_back`."""
         younger = 0
-        for other in reversed(self.b_dirty):
-            if other.dirtied_when <= inode.dirtied_when:
+        for entry in reversed(self.b_dirty):
+            if entry.dirtied_when <= inode.dirtied_when:
                 break
             younger += 1
         self.b_dirty.insert(len(self.b_dirty) - younger, inode)
@@ -110,7 +110,7 @@ class WritebackContext(Wb):
         if only is not None and self.per_superblock:
             return self._queue_io_of(only, older_than_ns)
         io, dirty = self.b_io, self.b_dirty
-        before = len(io)
+        length = len(io)
         io.extend(self.b_more_io)
         self.b_more_io.clear()
         if dirty and dirty[-1].dirtied_when <= older_than_ns:
@@ -121,19 +121,19 @@ class WritebackContext(Wb):
             while dirty and dirty[0].dirtied_when <= older_than_ns:
                 expired.append(dirty.popleft())
         io.extend(_by_superblock(expired))
-        return len(io) - before
+        return len(io) - length
 
-    def _queue_io_of(self, only: Superblock, older_than_ns: int) -> int:
-        """Refill b_io with inodes of the superblock *only*; return how many moved."""
-        before = len(self.b_io)
+    def _queue_io_of(self, sb: Superblock, older_than_ns: int) -> int:
+        """Refill b_io with inodes of the superblock *sb*; return how many moved."""
+        length = len(self.b_io)
         for inodes, latest_ns in ((self.b_more_io, FAR_NS), (self.b_dirty, older_than_ns)):
-            kept: list[Inode] = []
+            rest: list[Inode] = []
             for inode in inodes:
-                due = inode.sb is only and inode.dirtied_when <= latest_ns
-                (self.b_io if due else kept).append(inode)
+                due = inode.sb is sb and inode.dirtied_when <= latest_ns
+                (self.b_io if due else rest).append(inode)
             inodes.clear()
-            inodes.extend(kept)
-        return len(self.b_io) - before
+            inodes.extend(rest)
+        return len(self.b_io) - length
 
     def holds(self, inodes: deque[Inode], only: Superblock | None) -> bool:
         """See `Wb.holds`."""
@@ -168,15 +168,15 @@ class WritebackContext(Wb):
             LawBroken: an inode is on two lists, is clean, is being written back, or belongs to another
                 context.  Or more pages are listed than counted.
         """
-        listed, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
-        require(len({id(inode) for inode in listed}) == len(listed), f"{name}: an inode is listed twice")
-        for inode in listed:
+        inodes, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
+        require(len({id(inode) for inode in inodes}) == len(inodes), f"{name}: an inode is listed twice")
+        for inode in inodes:
             if inode.wb is self and inode.dirty_pages > 0 and inode.i_sync is None:
                 continue
             require(inode.wb is self, f"{name}: lists an inode of {inode.wb.name}")
             require(inode.dirty_pages > 0, f"{name}: lists a clean inode")
             require(inode.i_sync is None, f"{name}: lists an inode that is being written back")
-        pages = sum(inode.dirty_pages for inode in listed)
+        pages = sum(inode.dirty_pages for inode in inodes)
         require(
             pages <= self.dirty <= self.dirty_and_writeback,
             f"{name}: {pages} listed pages, {self.dirty} dirty pages and {self.dirty_and_writeback} dirty or"
@@ -188,9 +188,9 @@ def _by_superblock(inodes: list[Inode]) -> list[Inode]:
     """Return *inodes* with the inodes of each superblock next to each other (move_expired_inodes)."""
     if not inodes:
         return inodes
-    only = inodes[0].sb
+    first = inodes[0].sb
     for inode in inodes:
-        if inode.sb is not only:
+        if inode.sb is not first:
             break
     else:
         return inodes

@@ -73,8 +73,8 @@ class ExtentTree:
         pages = self.leaf_of(page).pages
         if not pages:
             return NO_BLOCK
-        near = pages[max(bisect_right(pages, page) - 1, 0)]
-        return self._extents[near].block + page - near
+        neighbour = pages[max(bisect_right(pages, page) - 1, 0)]
+        return self._extents[neighbour].block + page - neighbour
 
     def has_room(self, page: int) -> bool:
         """Return whether an extent at *page* finds room, in its leaf or in the next one."""
@@ -91,10 +91,10 @@ class ExtentTree:
         if full.block == NO_BLOCK:
             full.block, full.page = block, full.pages[0]
             return
-        kept = max(bisect_right(full.pages, page), 1)
-        moved = full.pages[kept:]
-        del full.pages[kept:]
-        self.leaves.insert(number + 1, Leaf(block, moved[0] if moved else page, moved))
+        split = max(bisect_right(full.pages, page), 1)
+        tail = full.pages[split:]
+        del full.pages[split:]
+        self.leaves.insert(number + 1, Leaf(block, tail[0] if tail else page, tail))
 
     def insert(self, page: int, block: int, length: int) -> None:
         """Insert an unwritten extent at *page*, for which there is room."""
@@ -109,16 +109,16 @@ class ExtentTree:
         This needs no room.
         """
         pages = self.leaf_of(page).pages
-        behind = bisect_right(pages, page)
-        added = Extent(block, length, unwritten=False)
-        if behind and self._touch(pages[behind - 1], self._extents[pages[behind - 1]], page, added):
-            self._extents[pages[behind - 1]].length += length
-            self._merge(pages, behind - 1)
+        place = bisect_right(pages, page)
+        extent = Extent(block, length, unwritten=False)
+        if place and self._touch(pages[place - 1], self._extents[pages[place - 1]], page, extent):
+            self._extents[pages[place - 1]].length += length
+            self._merge(pages, place - 1)
             return True
-        if behind < len(pages) and self._touch(page, added, pages[behind], self._extents[pages[behind]]):
-            added.length += self._extents.pop(pages[behind]).length
-            self._extents[page] = added
-            pages[behind] = page
+        if place < len(pages) and self._touch(page, extent, pages[place], self._extents[pages[place]]):
+            extent.length += self._extents.pop(pages[place]).length
+            self._extents[page] = extent
+            pages[place] = page
             return True
         return False
 
@@ -131,39 +131,39 @@ class ExtentTree:
         freed, end = NO_BLOCK, page + length
         while page < end:
             pages = self.leaf_of(page).pages
-            at = bisect_left(pages, page)
-            if at == len(pages) or pages[at] >= end:
-                at = bisect_right(self.leaves, page, key=_page_of)  # the extents of the next leaf
-                if at == len(self.leaves):
+            place = bisect_left(pages, page)
+            if place == len(pages) or pages[place] >= end:
+                place = bisect_right(self.leaves, page, key=_page_of)  # the extents of the next leaf
+                if place == len(self.leaves):
                     break
-                page = self.leaves[at].page
+                page = self.leaves[place].page
                 continue
-            extent = self._extents[pages[at]]
-            page = pages[at] + extent.length
+            extent = self._extents[pages[place]]
+            page = pages[place] + extent.length
             if extent.unwritten:
                 extent.unwritten = False
-                if not (at and self._merge(pages, at - 1)):
-                    self._merge(pages, at)
+                if not (place and self._merge(pages, place - 1)):
+                    self._merge(pages, place)
                 if self.blocks == 1 and len(pages) <= ROOT_EXTENTS:
                     freed, self.leaves[0].block = self.leaves[0].block, NO_BLOCK
         return freed
 
-    def _merge(self, pages: list[int], at: int) -> bool:
-        """ext4_ext_try_to_merge_right: merge the extent at place *at* of *pages* with those that follow."""
-        merged, extent = False, self._extents[pages[at]]
-        while at + 1 < len(pages):
-            if not self._touch(pages[at], extent, pages[at + 1], self._extents[pages[at + 1]]):
+    def _merge(self, pages: list[int], place: int) -> bool:
+        """ext4_ext_try_to_merge_right: merge the extent at *place* of *pages* with those that follow."""
+        grows, extent = False, self._extents[pages[place]]
+        while place + 1 < len(pages):
+            if not self._touch(pages[place], extent, pages[place + 1], self._extents[pages[place + 1]]):
                 break
-            extent.length += self._extents.pop(pages.pop(at + 1)).length
-            merged = True
-        return merged
+            extent.length += self._extents.pop(pages.pop(place + 1)).length
+            grows = True
+        return grows
 
-    def _touch(self, page: int, extent: Extent, behind_page: int, behind: Extent) -> bool:
+    def _touch(self, page: int, extent: Extent, behind_page: int, behind_extent: Extent) -> bool:
         """ext4_can_extents_be_merged."""
         return (
-            extent.unwritten == behind.unwritten
+            extent.unwritten == behind_extent.unwritten
             and page + extent.length == behind_page
-            and extent.block + extent.length == behind.block
+            and extent.block + extent.length == behind_extent.block
         )
 
     def _number_of(self, page: int) -> int:

@@ -38,10 +38,10 @@ def kept_blocks(blocks: int, descriptor_blocks: int, group_inodes: int) -> int:
     (98304, 98997)
     """
     last, rest = divmod(blocks, GROUP_BLOCKS)
-    needed = _BITMAPS + group_inodes // INODES_PER_BLOCK + _LEAST_FREE
+    least = _BITMAPS + group_inodes // INODES_PER_BLOCK + _LEAST_FREE
     if _has_superblock(last):
-        needed += 1 + descriptor_blocks
-    return blocks if rest >= needed else blocks - rest
+        least += 1 + descriptor_blocks
+    return blocks if rest >= least else blocks - rest
 
 
 class Geometry(NamedTuple):
@@ -158,38 +158,42 @@ class _Journal(NamedTuple):
 
 
 @cache
-def _journal(of: Geometry) -> _Journal:
+def _journal(geometry: Geometry) -> _Journal:
     """Return the places of the journal: free blocks from the goal on (ext2fs_fallocate), without metadata.
 
     An extent has at most 32 768 blocks.  When the fifth is added, the tree gets a block (extent_node_split).
     This is the block in front of the journal or, if that is used, the block behind the five extents.
     """
-    goal = _journal_goal(of)
-    before, tree, left = goal * GROUP_BLOCKS + of.metadata_blocks(goal) - 1, -1, of.journal_blocks
+    goal = _journal_goal(geometry)
+    front, tree, blocks_left = (
+        goal * GROUP_BLOCKS + geometry.metadata_blocks(goal) - 1,
+        -1,
+        geometry.journal_blocks,
+    )
     extents: list[tuple[int, int]] = []
-    for group in range(goal, of.groups):
-        first = group * GROUP_BLOCKS + of.metadata_blocks(group)
-        behind = group * GROUP_BLOCKS + of.size_of(group)
-        while first < behind:
+    for group in range(goal, geometry.groups):
+        first = group * GROUP_BLOCKS + geometry.metadata_blocks(group)
+        end = group * GROUP_BLOCKS + geometry.size_of(group)
+        while first < end:
             last = extents[-1] if extents else (-1, 0)
             grows = sum(last) == first and last[1] < _EXTENT_BLOCKS
-            if len(extents) > _ROOT_EXTENTS and tree < 0 and not (left and grows):
+            if len(extents) > _ROOT_EXTENTS and tree < 0 and not (blocks_left and grows):
                 # The block in front is free only if the journal begins at the start of its group.
-                tree = first if of.metadata_blocks(goal) else before
+                tree = first if geometry.metadata_blocks(goal) else front
                 first += tree == first
-            elif left:
-                length = min(left, _EXTENT_BLOCKS - grows * last[1], behind - first)
+            elif blocks_left:
+                length = min(blocks_left, _EXTENT_BLOCKS - grows * last[1], end - first)
                 extents[len(extents) - grows :] = [(first - grows * last[1], length + grows * last[1])]
-                left, first = left - length, first + length
+                blocks_left, first = blocks_left - length, first + length
             else:
-                return _Journal(_joined(extents), tree)
-    return _Journal(_joined(extents), tree)
+                return _Journal(_join(extents), tree)
+    return _Journal(_join(extents), tree)
 
 
-def _joined(extents: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _join(extents: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return the runs of adjacent *extents*.
 
-    >>> _joined([(5, 2), (7, 3), (20, 1)])
+    >>> _join([(5, 2), (7, 3), (20, 1)])
     ((5, 5), (20, 1))
     """
     runs: list[tuple[int, int]] = []
@@ -201,32 +205,32 @@ def _joined(extents: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(runs)
 
 
-def _journal_goal(of: Geometry) -> int:
+def _journal_goal(geometry: Geometry) -> int:
     """Return the group where mkfs begins to look for the journal's blocks (get_midpoint_journal_block).
 
     Candidates are the first two groups of the middle flex group.  A small filesystem has three candidates,
     the groups in its middle.  The first candidate with the most free blocks wins.
     """
-    middle, last = of.blocks // 2 // GROUP_BLOCKS, of.groups - 1
-    if middle > of.flex_groups:
-        middle = middle // of.flex_groups * of.flex_groups
+    middle, last = geometry.blocks // 2 // GROUP_BLOCKS, geometry.groups - 1
+    if middle > geometry.flex_groups:
+        middle = middle // geometry.flex_groups * geometry.flex_groups
         candidates = range(middle, min(middle + 1, last) + 1)
     else:
         candidates = range(max(0, middle - 1), min(middle + 1, last) + 1)
-    return max(candidates, key=lambda group: of.size_of(group) - of.metadata_blocks(group))
+    return max(candidates, key=lambda group: geometry.size_of(group) - geometry.metadata_blocks(group))
 
 
 @cache
-def _journal_blocks(of: Geometry) -> dict[int, int]:
+def _journal_blocks(geometry: Geometry) -> dict[int, int]:
     """Return how many blocks the journal has behind the metadata of each group, with a tree amid its runs."""
     blocks: dict[int, int] = {}
-    runs, tree = _journal(of)
+    runs, tree = _journal(geometry)
     for first, length in (*runs, (tree, int(runs[0][0] < tree))):
         while length:
             group, offset = divmod(first, GROUP_BLOCKS)
-            here = min(length, of.size_of(group) - offset)
-            blocks[group] = blocks.get(group, 0) + here
-            first, length = first + here, length - here
+            part = min(length, geometry.size_of(group) - offset)
+            blocks[group] = blocks.get(group, 0) + part
+            first, length = first + part, length - part
     return blocks
 
 

@@ -15,21 +15,21 @@ from wbsim.models.vfs.superblock import MountedSuperblock
 class Flex:
     """A flex group: its directories, and the number of its next inode.
 
-    The inodes with the numbers *before* + 1 to *behind* belong to this flex group.
+    The inodes with the numbers *start* + 1 to *end* belong to this flex group.
     """
 
-    __slots__ = ("_behind", "_next_inode", "directories", "number")
+    __slots__ = ("_end", "_next_inode", "directories", "number")
 
-    def __init__(self, number: int, before: int, behind: int) -> None:
+    def __init__(self, number: int, start: int, end: int) -> None:
         self.number = number
         self.directories = 2 if number == 0 else 0  # the root and lost+found
-        self._next_inode = before + (FIRST_INODE if number == 0 else 0)
-        self._behind = behind
+        self._next_inode = start + (FIRST_INODE if number == 0 else 0)
+        self._end = end
 
     @property
     def free_inodes(self) -> int:
         """Return the number of inodes that are left."""
-        return self._behind - self._next_inode
+        return self._end - self._next_inode
 
     def new_inode(self) -> int:
         """Return the number of a new inode."""

@@ -64,7 +64,7 @@ class Journal:
         self._first_block = first_block
         self._kthread = parts.thread("jbd2")
         self._head = self.used = 0
-        self._wanted = self._asleep = False
+        self._has_request = self._asleep = False
         self._waiters: deque[Task] = deque()
         self.running: dict[int, None] = {}
         self.since_ns = -1
@@ -90,8 +90,8 @@ class Journal:
         return not self._fits(self._spec.map_credits) or self.used + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
-        asked = self.credits + self.reserved + credits_asked
-        return len(self.running) + OVERHEAD + asked <= self._most
+        demand = self.credits + self.reserved + credits_asked
+        return len(self.running) + OVERHEAD + demand <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
         """jbd2_journal_start: begin a handle of *thread* that may dirty *credits_asked* blocks.
@@ -148,8 +148,8 @@ class Journal:
         yield from self.commit_log(thread)
         if self.committed:
             yield from self._write_in_place(thread)
-        for placed in [*self._placing]:
-            yield from placed.wait(thread.task)
+        for completion in [*self._placing]:
+            yield from completion.wait(thread.task)
 
     def commit_log(self, thread: Thread) -> Steps:
         """jbd2_complete_transaction: let *thread* sleep until earlier dirtied blocks are in the log."""
@@ -166,10 +166,10 @@ class Journal:
         Raises:
             LawBroken: blocks were lost or counted twice, or more credits were given back than were taken.
         """
-        held = sum(logged for _, _, logged in self.committed)
+        total = sum(logged for _, _, logged in self.committed)
         require(
-            held <= self.used <= self._spec.blocks,
-            f"journal: {self.used} of {self._spec.blocks} blocks are used, transactions hold {held}",
+            total <= self.used <= self._spec.blocks,
+            f"journal: {self.used} of {self._spec.blocks} blocks are used, transactions hold {total}",
         )
         require(
             self.credits >= 0 and self.reserved >= 0,
@@ -182,7 +182,7 @@ class Journal:
 
     def want(self) -> None:
         """Wake jbd2 for a commit or for space."""
-        self._wanted = True
+        self._has_request = True
         if self._asleep:
             self._asleep = False
             self._env.wake(self._kthread.task)
@@ -201,10 +201,10 @@ class Journal:
     def _run(self) -> Steps:
         """kjournald2: commit the running transaction if wanted, then write old transactions in place."""
         while True:
-            if not self._wanted:
+            if not self._has_request:
                 self._asleep = True
                 yield PARK
-            self._wanted = False
+            self._has_request = False
             if self.running:
                 yield from self._commit_running()
             while self.committed and self._env.now - self.committed[0][0] >= self._spec.expire:
@@ -259,28 +259,28 @@ class Journal:
 
     def _place(self, thread: Thread, batches: Iterable[list[int]], logged: int) -> Steps:
         """Write *batches* in place, one after the other, then free *logged* blocks of the log."""
-        placed = Completion(self._env, DEVICE)
-        self._placing[placed] = None
+        completion = Completion(self._env, DEVICE)
+        self._placing[completion] = None
         for batch in batches:
             yield from self._write(thread, batch, sync=False)
         self.used -= logged
-        del self._placing[placed]
-        placed.complete()
+        del self._placing[completion]
+        completion.complete()
         self._wake_waiters()
 
     def _write(self, thread: Thread, blocks: Iterable[int], sync: bool, op: str = "W") -> Steps:
         """Write *blocks* under a plug, each as a separate bio, and wait for them."""
-        done, left = Completion(self._env, DEVICE), 1
+        done, bios_left = Completion(self._env, DEVICE), 1
 
-        def ended(_: object) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
+        def end_io(_: object) -> None:
+            nonlocal bios_left
+            bios_left -= 1
+            if not bios_left:
                 done.complete()
 
         plugged = thread.start_plug()
         for block in blocks:
-            left += 1
+            bios_left += 1
             start = (self._first_block + block) * PAGE_SECTORS
             bio = Bio(
                 start,
@@ -291,13 +291,13 @@ class Journal:
                 nomerge=op != "W",
                 meta=sync,
                 unplug=op != "W",
-                end_io=ended,
+                end_io=end_io,
             )
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
         if plugged:
             yield from thread.finish_plug()
-        ended(None)
+        end_io(None)
         thread.before_sleep()
         self._queue.unplug()
         yield from done.wait(thread.task)

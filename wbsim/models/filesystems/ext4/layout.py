@@ -55,17 +55,17 @@ def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
     else:
         length = next((length for length, up_to in _LARGE_WINDOWS if size <= up_to), LARGEST_WINDOW)
         start = page // length * length
-    first, behind = unplaced_around(pages, page, start, start + length)
-    return int(first), int(behind)
+    first, end = unplaced_around(pages, page, start, start + length)
+    return int(first), int(end)
 
 
-def placed_in(start: int, end: int, page: int, count: int, got: int) -> int:
-    """Return the first of the *got* pages that get the blocks held for a window (*start* to *end*).
+def placed_in(start: int, end: int, page: int, count: int, length: int) -> int:
+    """Return the first of the *length* pages that get the blocks held for a window (*start* to *end*).
 
     There are fewer blocks than pages in the window.  Its last pages get them if *page* is among these.  Its
     first pages get them if these include *count* pages from *page* on.  Otherwise the pages from *page* on
     get them.
     """
-    if page >= end - got:
-        return end - got
-    return start if page + count <= start + got else page
+    if page >= end - length:
+        return end - length
+    return start if page + count <= start + length else page

@@ -30,14 +30,14 @@ class BlockGroup:
 
     __slots__ = ("_buddies", "_runs", "blocks", "first_block", "number")
 
-    def __init__(self, number: int, head_blocks: int, behind: int = GROUP_BLOCKS) -> None:
-        """Make a group whose blocks from *head_blocks* up to *behind* (exclusive) are free."""
+    def __init__(self, number: int, head_blocks: int, end: int = GROUP_BLOCKS) -> None:
+        """Make a group whose blocks from *head_blocks* up to *end* (exclusive) are free."""
         self.number = number
         self.first_block = number * GROUP_BLOCKS
         self.blocks = 0
         self._runs: SortedDict[int, int] = SortedDict()  # first block -> length
         self._buddies = [0] * _ORDERS
-        self._add(head_blocks, behind - head_blocks)
+        self._add(head_blocks, end - head_blocks)
 
     @property
     def order(self) -> int:
@@ -51,10 +51,10 @@ class BlockGroup:
 
     def take(self, block: int, length: int) -> bool:
         """Take exactly the *length* blocks from *block* of the group on, if all of them are free."""
-        at = self._runs.bisect_right(block) - 1
-        if at < 0:
+        place = self._runs.bisect_right(block) - 1
+        if place < 0:
             return False
-        first, size = self._runs.peekitem(at)
+        first, size = self._runs.peekitem(place)
         if first + size < block + length:
             return False
         self._drop(first)
@@ -64,9 +64,9 @@ class BlockGroup:
 
     def give_back(self, block: int, length: int) -> None:
         """Free *length* blocks from *block* of the group on, and join them with their neighbours."""
-        at = self._runs.bisect_right(block)
-        if at and sum(self._runs.peekitem(at - 1)) == block:
-            first = self._runs.keys()[at - 1]
+        place = self._runs.bisect_right(block)
+        if place and sum(self._runs.peekitem(place - 1)) == block:
+            first = self._runs.keys()[place - 1]
             length += self._drop(first)
             block = first
         if block + length in self._runs:
@@ -94,14 +94,14 @@ class BlockGroup:
         least = length if any(size >= length for size in self._runs.values()) else 1
         runs = (run for run in self.runs() if run.size >= least)
         pieces = (piece for run in runs for piece in _pieces(run, length) if piece.size >= least)
-        for seen, piece in enumerate(pieces, 1):
+        for count, piece in enumerate(pieces, 1):
             if piece.size == length:
                 return piece
             better = best is None or (
                 length < piece.size < best.size if best.size > length else piece.size > best.size
             )
             best = piece if better else best
-            if best is not None and best.size > length and seen > _MIN_TO_SCAN:
+            if best is not None and best.size > length and count > _MIN_TO_SCAN:
                 break
         return best
 
@@ -192,17 +192,17 @@ class Mballoc:
         Returns the first block and the number of blocks, 0 if no block is free.
         """
         while True:
-            found = (
+            extent = (
                 self._find_order(group, length)
                 or self._find_average(group, length)
                 or self._find_piece(group, length)
             )
-            if found is not None and (found[1] == length or len(self.groups) == self._count):
-                return found
+            if extent is not None and (extent[1] == length or len(self.groups) == self._count):
+                return extent
             if len(self.groups) == self._count:
                 return 0, 0
-            if found is not None:
-                self.give_back(*found)
+            if extent is not None:
+                self.give_back(*extent)
             for flex in range(self.geometry.flexes):
                 self.read_bitmaps(flex)
 
@@ -239,15 +239,15 @@ class Mballoc:
                 all(end < run.first for end, run in zip(ends, list(group.runs())[1:], strict=False)),
                 f"free space of group {number}: its runs must have used blocks between them",
             )
-            listed = [order for order, of in enumerate(self.of_order) if number in of]
+            orders = [order for order, numbers in enumerate(self.of_order) if number in numbers]
             require(
-                listed == ([group.order] if group.order >= 0 else []),
-                f"free space of group {number}: listed by {listed}, its largest buddy has {group.order}",
+                orders == ([group.order] if group.order >= 0 else []),
+                f"free space of group {number}: listed by {orders}, its largest buddy has {group.order}",
             )
-        counted = sum(run.size for run in self.extents())
+        total = sum(run.size for run in self.extents())
         require(
-            counted == sum(self._free),
-            f"free space: {sum(self._free)} blocks are counted, its runs have {counted}",
+            total == sum(self._free),
+            f"free space: {sum(self._free)} blocks are counted, its runs have {total}",
         )
 
     def _find_order(self, start: int, length: int) -> tuple[int, int] | None:
@@ -303,20 +303,22 @@ class Mballoc:
         if best is None:
             return None
         group, piece = best
-        got = min(length, piece.size)
-        self._take(group, piece.first, got)
-        return group.first_block + piece.first, got
+        size = min(length, piece.size)
+        self._take(group, piece.first, size)
+        return group.first_block + piece.first, size
 
     def _most_used(self, start: int, order: int) -> BlockGroup | None:
         """Return the group whose largest buddy is the smallest one of at least *order*, from *start* on."""
         numbers = self._in_lists(start, self.of_order[order:])
-        return next((self.groups[at] for at in numbers if not self.geometry.keeps_off_data(at)), None)
+        return next(
+            (self.groups[number] for number in numbers if not self.geometry.keeps_off_data(number)), None
+        )
 
     def _in_lists(self, start: int, lists: Sequence[SortedList[int]]) -> Iterator[int]:
         """Yield the groups of *lists*, list by list: those from *start* on, then those in front of it."""
-        for least, behind in ((start, self._count), (0, start)):
-            for listed in lists:
-                yield from listed.irange(least, behind, inclusive=(True, False))
+        for least, end in ((start, self._count), (0, start)):
+            for numbers in lists:
+                yield from numbers.irange(least, end, inclusive=(True, False))
 
     def _next_with(self, start: int, order: int) -> BlockGroup | None:
         """Return the first group in line with a buddy of at least *order*; None if none has it."""
@@ -337,17 +339,17 @@ class Mballoc:
         """Return the group; read its bitmap if that has not been read."""
         group = self.groups.get(number)
         if group is None:
-            head, behind = self.geometry.head_blocks(number), self.geometry.free_end(number)
-            group = self.groups[number] = BlockGroup(number, head, behind)
+            head, end = self.geometry.head_blocks(number), self.geometry.free_end(number)
+            group = self.groups[number] = BlockGroup(number, head, end)
             self._free[number // self.geometry.flex_groups] -= group.blocks
             self._list(group)
         return group
 
     def _take(self, group: BlockGroup, offset: int, length: int) -> bool:
         self._unlist(group)
-        taken = offset + length <= GROUP_BLOCKS and group.take(offset, length)
+        success = offset + length <= GROUP_BLOCKS and group.take(offset, length)
         self._list(group)
-        return taken
+        return success
 
     def _list(self, group: BlockGroup) -> None:
         """Count the free blocks of *group* again, and list it by its largest buddy."""

@@ -123,9 +123,9 @@ class Ext4Names(Names):
         """
         inodes, thread, task = self._sb.inodes, caller.thread, caller.task
         iget_ns = int(self._costs.iget_ns * caller.factor)
-        left = self._read_ahead.get(task, 0)
-        self._read_ahead[task] = (left or _READAHEAD_INODES) - 1
-        if not left:
+        inodes_left = self._read_ahead.get(task, 0)
+        self._read_ahead[task] = (inodes_left or _READAHEAD_INODES) - 1
+        if not inodes_left:
             self._reads += 1
             sectors = _READAHEAD_BLOCKS * PAGE_SECTORS
             yield from self._sb.read(thread, self._reads * sectors, sectors)

@@ -50,14 +50,14 @@ class NewBlocks:
         small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
         start, end = page, page + count
         if small and (self._rules.packs_closed or not closed):
-            block, got = self.of_locality_group(task, goal, count)
+            block, length = self.of_locality_group(task, goal, count)
         elif closed:
-            block, got = self.find(goal // GROUP_BLOCKS, count)
+            block, length = self.find(goal // GROUP_BLOCKS, count)
         else:
             start, end = window(file.pages, page, count)
-            block, got = self.beside(inode, file, start, end)
-        file.reach(block, got)
-        hold_blocks(file.pages, placed_in(start, end, page, count, got), block, got)
+            block, length = self.beside(inode, file, start, end)
+        file.reach(block, length)
+        hold_blocks(file.pages, placed_in(start, end, page, count, length), block, length)
 
     def goal(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
         """ext4_ext_find_goal, and the first block instead of a goal outside the filesystem."""
@@ -69,32 +69,32 @@ class NewBlocks:
     def beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
         """Take blocks for pages *start* to *end*, next to the neighbours' or where files continued last."""
         states, blocks = file.pages.states, file.pages.blocks
-        at, length = inode.number % len(self.goals), end - start
-        wanted = -1
+        slot, length = inode.number % len(self.goals), end - start
+        block = -1
         if start > 0 and states[start - 1] & MAPPED:
-            wanted = int(blocks[start - 1]) + 1
+            block = int(blocks[start - 1]) + 1
         elif end < len(states) and states[end] & MAPPED:
-            wanted = int(blocks[end]) - length
-        if wanted < 0 or not self._mballoc.take_exactly(wanted, length):
-            wanted, length = self.find(self.goals[at], length)
-        self.goals[at] = wanted // GROUP_BLOCKS
-        return wanted, length
+            block = int(blocks[end]) - length
+        if block < 0 or not self._mballoc.take_exactly(block, length):
+            block, length = self.find(self.goals[slot], length)
+        self.goals[slot] = block // GROUP_BLOCKS
+        return block, length
 
     def of_locality_group(self, task: Task, goal: int, count: int) -> tuple[int, int]:
         """Take blocks for a small file: the next blocks of the run next to *goal* that the processor keeps.
 
         The processor is that of *task*.
         """
-        kept = self.locality_groups[task.rank % len(self.locality_groups)]
-        enough = [run for run in kept if run[1] >= count]
+        runs = self.locality_groups[task.rank % len(self.locality_groups)]
+        enough = [run for run in runs if run[1] >= count]
         if enough:
             run = min(enough, key=lambda run: abs(run[0] - goal))
-            kept.remove(run)
+            runs.remove(run)
         else:
             run = self.find(goal // GROUP_BLOCKS, max(GROUP_PREALLOC_PAGES, count))
         block, free = run
         if free > count:
-            kept.append((block + count, free - count))
+            runs.append((block + count, free - count))
         return block, min(count, free)
 
     def find(self, group: int, length: int) -> tuple[int, int]:
@@ -106,8 +106,8 @@ class NewBlocks:
         Raises:
             NoSpace: no block is free even then.
         """
-        found = self._mballoc.find(group, length)
-        if not found[1]:
+        extent = self._mballoc.find(group, length)
+        if not extent[1]:
             for file in self._files:
                 assert isinstance(file, Ext4File)
                 self.give_up(file)
@@ -115,10 +115,10 @@ class NewBlocks:
                 for block, count in runs:
                     self._mballoc.give_back(block, count)
                 runs.clear()
-            found = self._mballoc.find(group, length)
-        if not found[1]:
+            extent = self._mballoc.find(group, length)
+        if not extent[1]:
             raise NoSpace("the filesystem is full; give a larger filesystem, or fewer or smaller files")
-        return found
+        return extent
 
     def give_up(self, file: Ext4File) -> None:
         """ext4_discard_preallocations: free the blocks that are held for *file*."""

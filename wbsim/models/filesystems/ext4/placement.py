@@ -86,8 +86,8 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
 
     def write_run(self, thread: Thread, inode: Ext4Inode, wbc: WritebackControl, runs: Runs) -> Steps:
         """See `Placement.write_run`: ext4_map_blocks and ext4_io_submit for a file of one run."""
-        journal, asked, pages = self._metadata.journal, self._metadata.map_credits, inode.dirty_pages
-        yield from journal.start_handle(thread, asked)
+        journal, map_credits, pages = self._metadata.journal, self._metadata.map_credits, inode.dirty_pages
+        yield from journal.start_handle(thread, map_credits)
         if self._rules.unwritten:
             yield from journal.reserve(thread)
         (map_ns, _), pages_ns = self._costs.run_map_ns(), pages * self._costs.page_ns(inode.folio_pages)
@@ -95,19 +95,19 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         thread.spent.pages += pages_ns
         yield map_ns + pages_ns
         if self._rules.packs_closed or inode.file.open:
-            block, got = self.new_blocks.of_locality_group(
+            block, length = self.new_blocks.of_locality_group(
                 thread.task, inode.goal_group * GROUP_BLOCKS, pages
             )
         else:
-            block, got = self.new_blocks.find(inode.goal_group, pages)
-        if got < pages:
-            self.mballoc.give_back(block, got)
+            block, length = self.new_blocks.find(inode.goal_group, pages)
+        if length < pages:
+            self.mballoc.give_back(block, length)
             if self._rules.unwritten:
                 journal.release()
-            journal.stop_handle(asked, ())
+            journal.stop_handle(map_credits, ())
             yield from runs.in_pieces(thread, inode, wbc)
             return
-        journal.stop_handle(asked, ())
+        journal.stop_handle(map_credits, ())
         if not inode.file.open:
             self._run_pages += pages
         self._metadata.log_extent(inode, block // GROUP_BLOCKS)
@@ -176,17 +176,17 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         """See `Placement.check`."""
         self.mballoc.check()
         free = sum(self.mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
-        free += sum(left for runs in self.new_blocks.locality_groups for _, left in runs)
-        used = self._run_pages + self._names.leaf_blocks
+        free += sum(length for runs in self.new_blocks.locality_groups for _, length in runs)
+        used_blocks = self._run_pages + self._names.leaf_blocks
         for file in self.files:
             assert isinstance(file, Ext4File)
-            used += file.tree.blocks
+            used_blocks += file.tree.blocks
             states = file.pages.states
             free += int(np.count_nonzero(states & HELD))
-            used += int(np.count_nonzero(states & MAPPED))
+            used_blocks += int(np.count_nonzero(states & MAPPED))
         require(
-            free + used == self._usable,
-            f"{self._name}: {free} free and {used} used blocks must be {self._usable} in total",
+            free + used_blocks == self._usable,
+            f"{self._name}: {free} free and {used_blocks} used blocks must be {self._usable} in total",
         )
 
 

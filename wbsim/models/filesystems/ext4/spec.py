@@ -112,15 +112,15 @@ class JournalSpec(Spec):
             ValueError: a handle asks for more blocks.
         """
         most = self.blocks // 3
-        for name, needed in (
+        for name, need in (
             ("create_credits", self.create_credits + OVERHEAD), ("map_credits", self.map_credits + OVERHEAD),
             ("convert_credits", 2 * self.convert_credits),
         ):  # fmt: skip
-            if needed > most:
-                least = 3 * needed * PAGE_BYTES >> 10
+            if need > most:
+                least = 3 * need * PAGE_BYTES >> 10
                 raise ValueError(
                     f"{self.size} B is too small: a transaction has a third of it, {most} blocks, and {name}"
-                    f" need {needed}; give at least {least} KiB"
+                    f" need {need}; give at least {least} KiB"
                 )
 
     @property
@@ -191,8 +191,8 @@ class Ext4Spec(FilesystemSpec):
         if not self.flex_groups or self.flex_groups & (self.flex_groups - 1):
             raise BadValue(f"{self.flex_groups} is not a power of two; give one, such as 16", "flex_groups")
         if self.size < 2 * _GROUP_BYTES:
-            what = f"{self.size} B is less than two groups of 128 MiB; give at least 256 MiB"
-            raise BadValue(what, "size")
+            message = f"{self.size} B is less than two groups of 128 MiB; give at least 256 MiB"
+            raise BadValue(message, "size")
         if self.size > MOST_BYTES:
             raise BadValue(f"{self.size} B is more than {MOST_BYTES} B; give at most 64 TiB", "size")
         for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
@@ -214,8 +214,8 @@ class Ext4Spec(FilesystemSpec):
                     "flex_groups",
                 )  # fmt: skip
         if sum(length for _, length in geometry.journal_runs) < geometry.journal_blocks:
-            what = f"{self.journal.size} B does not fit after the middle of the {self.size} B; give less"
-            raise BadValue(what, "journal", "size")
+            message = f"{self.journal.size} B does not fit after the middle of the {self.size} B; give less"
+            raise BadValue(message, "journal", "size")
         return self
 
     @property

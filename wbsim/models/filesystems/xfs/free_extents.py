@@ -65,11 +65,15 @@ def arrays_of(spaces: Spaces) -> Arrays:
 
 
 @compiled
-def spaces_of(of: Arrays) -> Spaces:
+def spaces_of(arrays: Arrays) -> Spaces:
     """Return the free space whose arrays these are; inverse of `arrays_of`."""
-    by_block = Tables(Rows(of[0], of[1], of[2], of[3], of[4]), of[5], of[6], of[7])
-    by_size = Tables(Rows(of[8], of[9], of[10], of[11], of[12]), of[13], of[14], of[15])
-    return Spaces(by_block, by_size, of[16], of[17])
+    by_block = Tables(
+        Rows(arrays[0], arrays[1], arrays[2], arrays[3], arrays[4]), arrays[5], arrays[6], arrays[7]
+    )
+    by_size = Tables(
+        Rows(arrays[8], arrays[9], arrays[10], arrays[11], arrays[12]), arrays[13], arrays[14], arrays[15]
+    )
+    return Spaces(by_block, by_size, arrays[16], arrays[17])
 
 
 class Space(NamedTuple):
@@ -222,29 +226,29 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
     nearest extent that the tree by size gave.
     """
     table, by_size = space.by_block, space.by_size
-    right, right_index = find(table, target + 1)
-    left, left_index = before(table, right, right_index)
-    wanted = length
+    right_position, right_index = find(table, target + 1)
+    left_position, left_index = before(table, right_position, right_index)
+    least = length
     best_first, best_size, best_distance = -1, 0, _FAR
     while True:
         for rightward in (False, True):
-            position, index = (right, right_index) if rightward else (left, left_index)
+            position, index = (right_position, right_index) if rightward else (left_position, left_index)
             if not is_in(table, position, index) or value_at(table, position, index) < length:
                 continue
             first, size = key_at(table, position, index), value_at(table, position, index)
             if _distance(first, size, target, length) < best_distance:
                 best_first, best_size = first, size
                 best_distance = _distance(first, size, target, length)
-            position, index = (left, left_index) if rightward else (right, right_index)
+            position, index = (left_position, left_index) if rightward else (right_position, right_index)
             other_first, other_size = _nearer(
                 table, position, index, target, length, best_distance, rightward
             )
             return (other_first, other_size) if other_size else (best_first, best_size)
-        if is_in(table, left, left_index):
-            left, left_index = before(table, left, left_index)
-        if is_in(table, right, right_index):
-            right, right_index = after(table, right, right_index)
-        position, index = find(by_size, (wanted << SIZE_SHIFT) + target)
+        if is_in(table, left_position, left_index):
+            left_position, left_index = before(table, left_position, left_index)
+        if is_in(table, right_position, right_index):
+            right_position, right_index = after(table, right_position, right_index)
+        position, index = find(by_size, (least << SIZE_SHIFT) + target)
         if not is_in(by_size, position, index):
             if best_first < 0:
                 position, index = find(by_size, length << SIZE_SHIFT)
@@ -261,7 +265,7 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
                 first = key_at(by_size, position, index) & BLOCK_MASK
                 if _distance(first, size, target, length) < best_distance:
                     best_first, best_size, best_distance = first, size, _distance(first, size, target, length)
-        wanted = max(size + 1, 2 * wanted)
+        least = max(size + 1, 2 * least)
 
 
 @compiled

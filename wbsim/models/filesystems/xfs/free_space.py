@@ -145,8 +145,8 @@ class FreeSpace:
         if not self._entered and first >= target and length <= self._end - first:
             self._first = first + length
             return first, length
-        block, got = take_near(self.with_room(1), self._number, target, length)
-        return (block, got) if got else None
+        block, size = take_near(self.with_room(1), self._number, target, length)
+        return (block, size) if size else None
 
     def give_back(self, block: int, length: int) -> None:
         """Free *length* blocks from *block* on, and join them with their neighbours.

@@ -63,10 +63,10 @@ class Group:
         Raises:
             NoSpace: the group has no free extent of *blocks* blocks.
         """
-        taken = self.free.take_near(0, blocks)
-        if taken is None or taken[1] < blocks:
+        extent = self.free.take_near(0, blocks)
+        if extent is None or extent[1] < blocks:
             raise NoSpace(f"allocation group {self.number} is full; give a larger filesystem or fewer files")
-        return taken[0]
+        return extent[0]
 
 
 def lock_group(

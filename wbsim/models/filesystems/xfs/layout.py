@@ -68,20 +68,20 @@ def prealloc(rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1
 def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
     """Return the page where the reservation of a write of *call_pages* that appends *page* ends."""
     size = pages.size[0]
-    ahead = rule.unit
+    reservation = rule.unit
     if rule.rule > 0 and size < rule.unit:
         return page + 1
     if rule.rule == 1:
-        while 2 * ahead <= min(size, MAX_EXTENT_PAGES):
-            ahead *= 2
+        while 2 * reservation <= min(size, MAX_EXTENT_PAGES):
+            reservation *= 2
     elif rule.rule == 2 and size >= rule.stripe and page > 0 and pages.states[page - 1] != HOLE:
         doubled = 2 * _preceding(pages, page)
         if doubled > MAX_EXTENT_PAGES:
             doubled = page
-        while 2 * ahead <= min(doubled, MAX_EXTENT_PAGES + 1):
-            ahead *= 2
+        while 2 * reservation <= min(doubled, MAX_EXTENT_PAGES + 1):
+            reservation *= 2
     last = page // call_pages * call_pages + call_pages - 1 if rule.whole_calls else page
-    end = last // rule.unit * rule.unit + ahead
+    end = last // rule.unit * rule.unit + reservation
     if size >= rule.stripe:  # xfs_eof_alignment
         end = (end + rule.stripe - 1) // rule.stripe * rule.stripe
     return end
@@ -110,18 +110,18 @@ def write_page(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
     states, size = pages.states, pages.size[0]
     if rule.zeroing_converts and page > size and is_delayed(states[size]):
         return -1
-    before = states[page]
-    if before == HOLE and page >= size:
+    state = states[page]
+    if state == HOLE and page >= size:
         for i in range(page + 1, min(_reserved_end(pages, page, call_pages, rule), len(states))):
             if states[i] != HOLE:
                 break
             states[i] = RESERVED
-    if before in (HOLE, RESERVED):
+    if state in (HOLE, RESERVED):
         states[page] = DELAYED
-    elif before == MAPPED:
+    elif state == MAPPED:
         states[page] = DIRTY
     pages.size[0] = max(size, page + 1)
-    return 0 if before in (DELAYED, DIRTY) else 1
+    return 0 if state in (DELAYED, DIRTY) else 1
 
 
 @compiled
@@ -193,13 +193,13 @@ def plan_extent(
 
 @compiled
 def allocate(
-    pages: Pages, spaces: Spaces, group: int, page: int, near: int, first_block: int, stripe: int = 1
+    pages: Pages, spaces: Spaces, group: int, page: int, target: int, first_block: int, stripe: int = 1
 ) -> bool:
     """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on.
 
     Return whether the allocation searches both trees of free extents (`needs_search`).
 
-    The blocks lie near *near* or, if that is `NOWHERE`, in the smallest free extent that has room.  If too
+    The blocks lie near *target* or, if that is `NOWHERE`, in the smallest free extent that has room.  If too
     few blocks lie together, the extent gets a part of its blocks.
 
     At the end of a file, an extent of at least a *stripe* unit (pages) continues exactly behind the blocks in
@@ -208,16 +208,16 @@ def allocate(
     """
     start, length = delayed_extent(pages, page)
     length = min(length, MAX_EXTENT_PAGES)
-    searches = near != NOWHERE and needs_search(spaces, group, length)
+    searches = target != NOWHERE and needs_search(spaces, group, length)
     striped = stripe > 1 and length >= stripe and start + length >= pages.size[0]
-    if near == NOWHERE:
-        block, got = take_smallest(spaces, group, length)
-    elif striped and start > 0 and take_exactly(spaces, group, near, length):
-        block, got = near, length
+    if target == NOWHERE:
+        block, size = take_smallest(spaces, group, length)
+    elif striped and start > 0 and take_exactly(spaces, group, target, length):
+        block, size = target, length
     else:
-        block, got = take_aligned(spaces, group, near, length, stripe if striped else 1)
-    assert got > 0
-    map_blocks(pages, start, first_block + block, got)
+        block, size = take_aligned(spaces, group, target, length, stripe if striped else 1)
+    assert size > 0
+    map_blocks(pages, start, first_block + block, size)
     return searches
 
 

@@ -71,7 +71,7 @@ class XfsLog:
         self.item_bytes = 0  # bytes of the items of the growing checkpoint
         self._push_wanted = False
         self._in_flight = 0
-        self._written = 0
+        self._head = 0
         self.ail: dict[MetaBuffer, int] = {}  # buffer -> log bytes written when it was last logged
         self._ail_target = -1
         self._ail_asleep = self._cil_asleep = False
@@ -94,7 +94,7 @@ class XfsLog:
     @property
     def written_bytes(self) -> int:
         """Return the bytes of log records written so far."""
-        return self._written
+        return self._head
 
     def insert_item(self, buffer: MetaBuffer) -> None:
         """Add *buffer* to the checkpoint's items, if it is not one of them (xlog_cil_insert_items)."""
@@ -129,16 +129,16 @@ class XfsLog:
             thread.before_sleep()
             self._waiters.append(thread.task)
             self.want_push()
-            self.want_ail(self._written)
+            self.want_ail(self._head)
             thread.task.waits_for = LOG_SPACE
             yield PARK
 
     def force(self, task: Task) -> Steps:
         """xfs_log_force: let *task* sleep until every earlier commit is on disk."""
-        wanted = self.checkpoint if self.item_bytes else self.checkpoint - 1
-        if self._on_disk < wanted:
+        checkpoint = self.checkpoint if self.item_bytes else self.checkpoint - 1
+        if self._on_disk < checkpoint:
             self.want_push()
-            self._forced.append((wanted, task))
+            self._forced.append((checkpoint, task))
             task.waits_for = LOG_WRITE
             yield PARK
 
@@ -151,16 +151,14 @@ class XfsLog:
         lsns, size = list(self.ail.values()), self._spec.size
         require(lsns == sorted(lsns), "log: the AIL must be in the order in which the items were logged")
         require(
-            not lsns or 0 <= lsns[0] <= lsns[-1] <= self._written,
-            f"log: its tail {lsns[:1]} must lie between 0 and its head {self._written}",
+            not lsns or 0 <= lsns[0] <= lsns[-1] <= self._head,
+            f"log: its tail {lsns[:1]} must lie between 0 and its head {self._head}",
         )
         require(
             self.full == (self.used_bytes() >= size),
             f"log: full is {self.full}, with {self.used_bytes()} of {size} bytes in use",
         )
-        require(
-            self._written % SECTOR_BYTES == 0, f"log: {self._written} written bytes are not whole sectors"
-        )
+        require(self._head % SECTOR_BYTES == 0, f"log: {self._head} written bytes are not whole sectors")
 
     def _out_of_room(self) -> None:
         """Push the checkpoint, which has reached its largest size or has filled the log."""
@@ -175,13 +173,13 @@ class XfsLog:
 
     def used_bytes(self) -> int:
         """Return the used bytes of the log, from its tail on, with the bytes of the growing checkpoint."""
-        tail = next(iter(self.ail.values())) if self.ail else self._written
-        return self._written - tail + self.item_bytes
+        tail = next(iter(self.ail.values())) if self.ail else self._head
+        return self._head - tail + self.item_bytes
 
     def _sync(self) -> None:
         """xfs_log_worker: force the log, and push the complete AIL."""
         self.want_push()
-        self.want_ail(self._written)
+        self.want_ail(self._head)
         self._env.call_at(self._env.now + self._spec.sync_interval, self._urgent, self._sync)
 
     def want_push(self) -> None:
@@ -223,8 +221,8 @@ class XfsLog:
                 yield PARK
             self._committed(items)
             self._on_disk += 1
-            for wanted, task in [waiter for waiter in self._forced if waiter[0] <= self._on_disk]:
-                self._forced.remove((wanted, task))
+            for checkpoint, task in [waiter for waiter in self._forced if waiter[0] <= self._on_disk]:
+                self._forced.remove((checkpoint, task))
                 self._env.wake(task)
 
     def _record(self, size_bytes: int) -> Bio:
@@ -237,7 +235,7 @@ class XfsLog:
             self._write_sector = 0
         start = self._start_sector + self._write_sector
         self._write_sector += sectors
-        self._written += sectors * SECTOR_BYTES
+        self._head += sectors * SECTOR_BYTES
         segments = self._queue.limits.segments_of(sectors * SECTOR_BYTES)
         return Bio(
             start, sectors, segments=segments, op=FLUSH, queue=self._queue, sync=True, nomerge=True,
@@ -252,7 +250,7 @@ class XfsLog:
 
     def _committed(self, items: list[MetaBuffer]) -> None:
         """Move the *items* of a checkpoint that is on disk to the AIL's end."""
-        ail, lsn = self.ail, self._written
+        ail, lsn = self.ail, self._head
         for item in items:
             ail.pop(item, None)
             ail[item] = lsn
@@ -264,7 +262,7 @@ class XfsLog:
             self.want_ail(lsn)
         free = self._spec.size - self.used_bytes()
         if free < self._spec.size // 4:
-            self.want_ail(self._written - self._spec.size // 2)
+            self.want_ail(self._head - self._spec.size // 2)
 
     def want_ail(self, target: int) -> None:
         """xfs_ail_push: have the items that were logged up to *target* written in place."""
@@ -286,7 +284,7 @@ class XfsLog:
                 yield PARK
             if self._cache.reclaiming:
                 yield from self._force_log()
-                self._ail_target = self._written
+                self._ail_target = self._head
             target, self._ail_target = self._ail_target, -1
             yield from self._write_buffers([item for item, lsn in self.ail.items() if lsn <= target])
             while self._waiters:

@@ -118,11 +118,11 @@ class XfsMetadata(Metadata[XfsInode]):
         ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.commit += self._commit_ns
         worker.spent.complete += ends_ns
-        ended = self.log.cil_section(worker.task, self._commit_ns, ends_ns)
-        return ended if not self._rmap_ns else self._convert_run(worker, block, ended)
+        wait = self.log.cil_section(worker.task, self._commit_ns, ends_ns)
+        return wait if not self._rmap_ns else self._convert_run(worker, block, wait)
 
-    def _convert_run(self, worker: Thread, block: int, ended: Wait) -> Steps:
-        yield ended
+    def _convert_run(self, worker: Thread, block: int, wait: Wait) -> Steps:
+        yield wait
         worker.spent.complete += self._rmap_ns
         yield from self._groups[block // self._group_blocks].update_rmap(worker, self._rmap_ns)
 

@@ -216,9 +216,9 @@ class XfsNames(Names):
 
     def _reads_cluster(self, task: Task) -> bool:
         """Return whether *task*'s next inode lies in a cluster that the task has not read."""
-        left = self._in_cluster.get(task, 0)
-        self._in_cluster[task] = (left or self._cluster_inodes) - 1
-        return left == 0
+        inodes_left = self._in_cluster.get(task, 0)
+        self._in_cluster[task] = (inodes_left or self._cluster_inodes) - 1
+        return inodes_left == 0
 
     def _next_read(self) -> int:
         """Return the sector of the next cluster: groups take turns, and a group's clusters lie in a row."""

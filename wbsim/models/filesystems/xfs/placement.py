@@ -113,13 +113,13 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
                     yield waker_ns
                 yield from runs.in_pieces(thread, inode, wbc)
                 return
-        taken = group.free.take_near(0, pages)
-        assert taken is not None, "the locked group has free blocks"
+        extent = group.free.take_near(0, pages)
+        assert extent is not None, "the locked group has free blocks"
         map_ns, rmap_ns = self._costs.run_map_ns()
         pages_ns = pages * self._costs.page_ns(inode.folio_pages)
         thread.spent.pages += pages_ns
         yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns, pages_ns)
-        for bio in runs.bios(inode, group.first_block + taken[0], pages, wbc):
+        for bio in runs.bios(inode, group.first_block + extent[0], pages, wbc):
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
         wbc.nr_to_write -= pages
@@ -146,14 +146,14 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
             yield from ilock.down_write(task, thread.before_sleep)
         plan, pages = self._plan, file.pages
         plan_extent(pages.states, pages.blocks, pages.size, page, self.group_blocks, self._plan_array)
-        length, near = plan[LENGTH], plan[NEAR]
+        length, target = plan[LENGTH], plan[NEAR]
         if length:
-            wanted = group = self.groups[inode.group.number + plan[GROUP]]
+            goal = group = self.groups[inode.group.number + plan[GROUP]]
             if group.free.longest() < length or not group.agf.try_down():
-                group = yield from lock_group(self.groups, thread, wanted, length)
-                if group is not wanted:
-                    near = NOWHERE
-            self._give_blocks(file, group, page, near)
+                group = yield from lock_group(self.groups, thread, goal, length)
+                if group is not goal:
+                    target = NOWHERE
+            self._give_blocks(file, group, page, target)
             costs = self._costs
             map_ns, rmap_ns = costs.varied_map_ns(file.allocations, self._search_ns if plan[SEARCHED] else 0)
             map_ns = max(0, map_ns - self._reserve_ns)
@@ -163,12 +163,12 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         if waker_ns := ilock.up_write():
             yield waker_ns
 
-    def _give_blocks(self, file: PagedFile, group: Group, page: int, near: int) -> None:
+    def _give_blocks(self, file: PagedFile, group: Group, page: int, target: int) -> None:
         """Give the delayed extent at *page* blocks of *group*; see `layout.allocate`."""
         plan, first_block = self._plan, group.first_block - file.base
         if first_block:  # the group is not the group of the file
             file.reach(group.first_block, self.group_blocks)
-        plan[GROUP], plan[NEAR], plan[FIRST] = group.number, near, first_block
+        plan[GROUP], plan[NEAR], plan[FIRST] = group.number, target, first_block
         pages, free = file.pages, group.free.arrays_with_room(1)
         give_blocks(pages.states, pages.blocks, pages.size, free, page, self._plan_array)
 

@@ -263,10 +263,10 @@ class XfsSpec(FilesystemSpec):
                 " size or agcount", "size",
             )  # fmt: skip
         if self.log.size >= group - self.group_head:
-            what = (
+            message = (
                 f"{self.log.size} B does not fit into an allocation group; give a smaller log or fewer groups"
             )
-            raise BadValue(what, "log", "size")
+            raise BadValue(message, "log", "size")
         return self
 
     @property
