@@ -68,11 +68,11 @@ wanted = [case for case in threads.cases if case.point["threads"] in (2, 8, 16, 
 sweep = run_jobs([Job(case, 1) for case in wanted], How()).all_outcomes()
 
 # %%
-from wbsim.experiments.pictures.plots import against
+from wbsim.experiments.pictures.plots import line_picture
 from wbsim.experiments.results.dataset import tidy
 
 frame = tidy(sweep, threads.axes).rename(columns={"write_iops_per_s": "write_iops", "file_rate_per_s": "file_rate"})
-against(frame, "threads", ["write_iops", "file_rate"], ["variant"], threads.title, held=16)
+line_picture(frame, "threads", ["write_iops", "file_rate"], ["variant"], threads.title, plug_requests=16)
 
 # %% [markdown]
 # ## Inside one plug

@@ -77,7 +77,7 @@ def leave(of: Elevator, now_ns: int = 0) -> Request:
     """Return the request that leaves *of*; the device completes it at once."""
     request = of.next(now_ns)
     assert request is not None
-    of.completed(request, now_ns)
+    of.complete(request, now_ns)
     return request
 
 

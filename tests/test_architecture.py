@@ -270,9 +270,9 @@ def test_every_number_has_a_source(name: str, spec: Spec) -> None:
     numbers = list(spec.numbers())
     assert numbers
     for number in numbers:
-        assert number.given is not None, number.path
-        assert number.given.source, number.path
-        assert_ranged(number.path, number.value, number.given)
+        assert number.provenance is not None, number.path
+        assert number.provenance.source, number.path
+        assert_ranged(number.path, number.value, number.provenance)
 
 
 def test_costs_of_programs_have_sources() -> None:

@@ -94,7 +94,7 @@ class Waits:
     def _merge(self, _: str, request: Any) -> None:
         (heir,) = (
             of
-            for of in request.queue.elevator.waiting
+            for of in request.queue.elevator.requests
             if of.end_sector == request.end_sector and request.bios[0] in of.bios
         )
         own = self._since_ns(bio for bio in heir.bios if bio not in request.bios)

@@ -40,7 +40,7 @@ def test_every_device_completes_all_writes(kind: str) -> None:
     cache, files = machine.cache, 1_200 if kind == "disk" else 6_000
     program: Any = only(machine.programs)
     assert program.iterations[-1].count == files
-    assert cache.dirtied == cache.dirty + cache.writeback + cache.written == files
+    assert cache.dirtied == cache.dirty + cache.writeback + cache.written_pages == files
 
 
 PAGES = 3 * 1024
@@ -66,7 +66,7 @@ def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Mac
     machine = build(case.scenario, 1)
     machine.run()
     cache = machine.cache
-    assert (cache.dirtied, cache.written, cache.dirty, cache.writeback) == (PAGES, PAGES, 0, 0)
+    assert (cache.dirtied, cache.written_pages, cache.dirty, cache.writeback) == (PAGES, PAGES, 0, 0)
     for wb in cache.wbs:
         wb.check()
         assert len(wb) == 0
@@ -110,7 +110,7 @@ def test_every_io_scheduler_writes_all_pages(filesystem: str, scheduler: str) ->
     """Linux 4.14 has all of them; a random writer gives them something to sort."""
     change = f'machine.queue.elevator.scheduler="{scheduler}"'
     machine = finished("4.14", filesystem, "fio", change, "machine.queue.driver_depth=1")
-    assert only(machine.queues).elevator.waiting == {}
+    assert only(machine.queues).elevator.requests == {}
 
 
 def test_every_kernel_that_replay_knows_can_be_run() -> None:

@@ -121,7 +121,10 @@ def inodes(_: Path) -> dict[str, str]:
     cases = [case for case in load(CONFIGS / "inodes.toml").cases if "fs_mark" not in case.variant]
     cases = [case for case in cases if "ext4-create" not in case.variant]
     fitted = {
-        target for number in cases[0].scenario.numbers() if number.given for target in number.given.targets
+        target
+        for number in cases[0].scenario.numbers()
+        if number.provenance
+        for target in number.provenance.targets
     }
     lines = []
     for case, outcome in zip(
@@ -251,7 +254,7 @@ def eras(_: Path) -> dict[str, str]:
     of = conditions_of(capture, Options(kernel="3.11"))
     issued = what_if(steps_of(capture.events(), of.scheduler), PLUG_RULES, of.limits, of.device)
     lengths = {name: dict(sorted(of_era.lengths.items())) for name, of_era in issued.items()}
-    document = {"capture": capture.path.name, "era": of.era, "asked": of.asked, "lengths": lengths}
+    document = {"capture": capture.path.name, "era": of.era, "asked": of.what_if_era, "lengths": lengths}
     return {"eras.json": _json(document)}
 
 

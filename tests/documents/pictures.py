@@ -34,7 +34,7 @@ from wbsim.experiments.config.experiment import load
 from wbsim.experiments.pictures.disk import disk_picture
 from wbsim.experiments.pictures.facets import usual_lines
 from wbsim.experiments.pictures.maps import heat_map
-from wbsim.experiments.pictures.plots import against
+from wbsim.experiments.pictures.plots import line_picture
 from wbsim.experiments.pictures.thread_times import thread_times_picture
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.pictures.tornado import tornado
@@ -70,7 +70,7 @@ def _frame(path: Path) -> pd.DataFrame:
 def _lines(config: str, x: str, figures: tuple[str, ...], path: Path, held: int | None = None) -> Figure:
     """Draw the figures of a sweep, as `wbsim plot` does without options."""
     frame = _frame(path)
-    return against(frame, x, figures, usual_lines(frame, x), _title(config), held)
+    return line_picture(frame, x, figures, usual_lines(frame, x), _title(config), held)
 
 
 def _grid(config: str, x: str, y: str, figure: str, path: Path) -> Figure:
@@ -92,7 +92,7 @@ def _tornado(variant: str, path: Path) -> Figure:
     interval = None if document["interval"] is None else tuple(document["interval"])
     title = title_of(document["figure"], variant)
     return tornado(
-        Sensitivity(title, document["figure"], document["value"], effects, interval, runs=0, refused=0)
+        Sensitivity(title, document["figure"], document["value"], effects, interval, runs=0, refusal_count=0)
     )
 
 
@@ -104,7 +104,7 @@ def _eras(path: Path) -> Figure:
         for name, of in document["lengths"].items()
     }
     eras = {name: Issued(lengths.get(name, Counter())) for name in [*PLUG_RULES, *lengths]}
-    conditions: Any = SimpleNamespace(era=document["era"], asked=document["asked"])
+    conditions: Any = SimpleNamespace(era=document["era"], what_if_era=document["asked"])
     return eras_figure(document["capture"], conditions, eras)
 
 

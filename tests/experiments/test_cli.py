@@ -177,7 +177,7 @@ def test_calibrate_fails_if_fit_differs_from_committed_constants(
         (machine.processors, "writer_scale", 3.5),
         (machine.disks["vdb"].device, "link", 5_000_000),
     ):
-        given = spec.given(name)
+        given = spec.provenance(name)
         assert (getattr(spec, name), given.origin) == (value, Origin.CALIBRATED)
         assert given.targets == (("N10-one-bw",) if name == "writer_scale" else ("N10-two-same-bw",))
         assert given.source == f"{file}:{2 if name == 'writer_scale' else 3}: wbsim calibrate N10"

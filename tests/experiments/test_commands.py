@@ -232,7 +232,7 @@ def test_described_machine_runs_an_experiment(
     assert (limits.max_sectors_bytes, limits.max_segments) == (128 << 10, 33)
     assert (queue.nr_requests, queue.write_cache, queue.wbt) == (1023, "write through", False)
     assert (machine.disks["nvme0n1"].device.kind, machine.disks["sda"].device.kind) == ("ssd", "disk")
-    scale = machine.processors.given("writer_scale")
+    scale = machine.processors.provenance("writer_scale")
     assert (scale.origin.value, scale.low, scale.high) == ("assumed", 0.3, 3.0)
     assert main(["run", str(config)]) == 0
 

@@ -11,7 +11,7 @@ import pytest
 from tests.experiments.outcomes import RUN, simulate_by, written
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
-from wbsim.experiments.formats.timeline import at, intervals_of, rates, timeline, variation
+from wbsim.experiments.formats.timeline import intervals_of, levels_at, rates, timeline, variation
 from wbsim.experiments.results.figures import READ
 from wbsim.sim.units import MS, S
 
@@ -31,8 +31,8 @@ def test_intervals_show_rates_of_counters_and_last_levels() -> None:
     ends = intervals_of(OF, 1.5)
     assert ends.tolist() == [0, 1.5, 3.0]
     assert rates(OF, "sda ios", ends).tolist() == pytest.approx([20 / 1.5, 10 / 1.5])
-    assert at(OF, "sda queued", ends).tolist() == [1, 7]
-    assert at(OF, "flushers", intervals_of(OF, 0.5)).tolist() == [0, 0, 0, 1, 1, 1, 1, 2]
+    assert levels_at(OF, "sda queued", ends).tolist() == [1, 7]
+    assert levels_at(OF, "flushers", intervals_of(OF, 0.5)).tolist() == [0, 0, 0, 1, 1, 1, 1, 2]
     assert variation(np.array([1.0, 3.0])) == 0.5
     assert variation(np.zeros(3)) == 0.0
 

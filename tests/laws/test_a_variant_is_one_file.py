@@ -147,14 +147,14 @@ class Newest:
     def allows(self, request, sync): return True
     def add(self, request, arrival): self.waiting.append(request)
     def remove(self, request): self.waiting.remove(request)
-    def moved(self, request, old_start): pass
+    def move(self, request, old_start): pass
     def next(self, now_ns):
         if self.in_device and len(self.waiting) <= self.spec.most:
             return None
         self.in_device += 1
         self.served.append(self.waiting[-1])
         return self.waiting[-1]
-    def completed(self, request, now_ns): self.in_device -= request in self.served
+    def complete(self, request, now_ns): self.in_device -= request in self.served
     def check(self, waiting): assert set(waiting) == set(self.waiting)
 
 SPEC, COMPONENT = NewestSpec, Newest

@@ -178,7 +178,7 @@ def test_laws_hold_in_any_scenario(text: str, seed: int, lengths: StepLengths) -
     machine = ran(case.scenario, seed, lengths=lengths)
     cache = machine.cache
     assert (cache.dirty, cache.writeback) == (0, 0)
-    assert cache.dirtied == cache.written
+    assert cache.dirtied == cache.written_pages
     for queue in machine.queues.values():
         assert queue.stat.in_flight == 0
         assert queue.busy_ns <= machine.env.now + MS
@@ -202,7 +202,7 @@ def test_sync_returns_in_any_scenario(text: str, seed: int, at_ms: int, lengths:
     ends = program.on_end
 
     def returned() -> None:
-        written.append(machine.cache.written)
+        written.append(machine.cache.written_pages)
         ends()
 
     program.on_end = returned

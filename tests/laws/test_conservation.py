@@ -134,7 +134,7 @@ def full_too_early(machine: Machine) -> None:
 
 
 def journal_forgets(machine: Machine) -> None:
-    filesystem(machine).metadata.journal.used = -1
+    filesystem(machine).metadata.journal.used_blocks = -1
 
 
 def lost_processor(machine: Machine) -> None:
@@ -182,7 +182,7 @@ XFS: list[tuple[str, str, Callable[[Machine], None], str]] = [
     (SMALL, "loop-xfs", lists_a_clean_one, "lists a clean inode"),
     (PAGED, "loop-xfs", add(wb, "dirty_and_writeback", 1), "under writeback: "),
     (PAGED, "loop-xfs", add(wb, "dirty", 1), "pages"),
-    (PAGED, "loop-xfs", add(wb, "written", 10**6), "pages became clean"),
+    (PAGED, "loop-xfs", add(wb, "written_pages", 10**6), "pages became clean"),
     (PAGED, "loop-xfs", loses_a_dirty_page, "a file counts"),
     (PAGED, "loop-ext4", loses_a_dirty_page, "a file counts"),
     (PAGED, "loop-xfs", gives_a_block_twice, "blocks belong to two files"),
@@ -220,7 +220,7 @@ def test_broken_law_is_named(command: str, kind: str, spoil: Callable[[Machine],
     """A machine that keeps all laws breaks one of them when a part is lost, or counted twice."""
     machine = run(command, kind)
     assert wb(machine).b_dirty
-    assert wb(machine).written
+    assert wb(machine).written_pages
     machine.check()
     spoil(machine)
     with pytest.raises(LawBroken, match=law):

@@ -42,7 +42,7 @@ def measured(machine: Machine) -> tuple[Any, ...]:
         [sb.filesystem.log_bytes for sb in machine.mounts.values()],
         [(program.system_ns, program.user_ns) for program in machine.programs.values()],
         [lock.stat for lock in machine.locks],
-        machine.cache.written,
+        machine.cache.written_pages,
     )
 
 
@@ -156,9 +156,9 @@ def test_sync_waits_for_pages_that_were_dirty_at_its_call() -> None:
         (wb,) = machine.cache.wbs
         for inode in (*wb.b_dirty, *wb.b_io, *wb.b_more_io):
             dirty[inode] = inode.file.pages.states.copy() & 1
-        written, at_call = machine.cache.written, machine.cache.dirty_and_writeback
+        written, at_call = machine.cache.written_pages, machine.cache.dirty_and_writeback
         yield from machine.calls.syncs.sync(thread)
-        assert machine.cache.written - written >= at_call
+        assert machine.cache.written_pages - written >= at_call
         left.extend(int((inode.file.pages.states[: len(was)] & was).sum()) for inode, was in dirty.items())
 
     machine.env.start(thread.task, body())
@@ -195,7 +195,7 @@ def test_each_dirty_inode_is_on_one_list_of_its_context(flusher: str, contexts: 
     machine.run()
     assert len(machine.cache.wbs) == contexts
     assert all(most[number] for number in range(contexts))
-    assert machine.cache.written == 6 * 2048
+    assert machine.cache.written_pages == 6 * 2048
 
 
 def test_parallel_with_one_context_equals_per_bdi() -> None:

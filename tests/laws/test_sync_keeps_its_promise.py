@@ -67,7 +67,7 @@ def run_with_sync(text: str, at_ns: int) -> tuple[int, Machine]:
 
         def returned() -> None:
             took.append(machine.env.now - began_ns)
-            assert machine.cache.written >= dirtied
+            assert machine.cache.written_pages >= dirtied
             assert not [inode for inode in inodes if inode.dirty_pages and not files]
             for file, were_dirty in files:
                 assert not were_dirty & still_dirty(file)

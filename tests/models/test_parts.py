@@ -44,21 +44,21 @@ def supply(made: Made) -> Supply:
 
 def test_threads_have_the_names_of_their_owners(supply: Supply, made: Made) -> None:
     """A process has a seat, and a thread of the kernel has none."""
-    parts = Parts(supply).of("sda").of("mnt")
+    parts = Parts(supply).for_part("sda").for_part("mnt")
     parts.thread("aild"), parts.process("dd")
     assert made == [("sda/mnt/aild", "thread", False), ("sda/mnt/dd", "thread", True)]
 
 
 def test_parts_without_an_owner_have_plain_names(supply: Supply, made: Made) -> None:
     parts = Parts(supply)
-    assert parts.of("") is parts
+    assert parts.for_part("") is parts
     parts.thread("kswapd0")
     assert made == [("kswapd0", "thread", False)]
 
 
 def test_spin_locks_and_lines_have_the_rank_of_their_owner(supply: Supply, made: Made) -> None:
     """A line without a lock in the kernel has a hand-off of 0 ns."""
-    parts = Parts(supply, urgent=URGENT - 1).of("sda")
+    parts = Parts(supply, urgent=URGENT - 1).for_part("sda")
     parts.spin_lock("queue_lock"), parts.line("head")
     assert made == [("sda/queue_lock", HAND_OFF, URGENT - 1), ("sda/head", HandOff(0, 0), URGENT - 1)]
 
@@ -75,7 +75,7 @@ def test_lines_from_another_node_take_longer(supply: Supply) -> None:
 
 def test_rw_semaphores_are_counted_only_by_their_class(supply: Supply) -> None:
     """Each spinlock, line and mutex is counted alone."""
-    parts = Parts(supply).of("mnt")
+    parts = Parts(supply).for_part("mnt")
     parts.spin_lock("s"), parts.line("l"), parts.mutex("m"), parts.rw_semaphores("ILOCK")()
     parts.count_lock("ILOCK", lambda: (LockStat(), 0))
     assert [lock.name for lock in supply.locks] == ["mnt/s", "mnt/l", "mnt/m", "mnt/ILOCK"]
@@ -84,9 +84,9 @@ def test_rw_semaphores_are_counted_only_by_their_class(supply: Supply) -> None:
 def test_wake_ups_of_two_mounts_are_drawn_apart(supply: Supply) -> None:
     """Each mount has its own random numbers; a second one of the same name is refused."""
     for mount in ("a", "b"):
-        Parts(supply).of(mount).rw_semaphores("ILOCK")
+        Parts(supply).for_part(mount).rw_semaphores("ILOCK")
     with pytest.raises(ValueError, match="a/wake-ups of ILOCK"):
-        Parts(supply).of("a").rw_semaphores("ILOCK")
+        Parts(supply).for_part("a").rw_semaphores("ILOCK")
 
 
 def test_parts_give_the_times_of_lines_and_wake_ups(supply: Supply) -> None:
@@ -97,7 +97,7 @@ def test_parts_give_the_times_of_lines_and_wake_ups(supply: Supply) -> None:
 
 def test_random_streams_are_named_after_the_owner(supply: Supply) -> None:
     """Every kind of draw uses the stream of the name; times of paths vary by the machine's *cv*."""
-    parts, streams = Parts(replace(supply, streams=Streams(5))).of("dd"), Streams(5)
+    parts, streams = Parts(replace(supply, streams=Streams(5))).for_part("dd"), Streams(5)
     assert parts.variation("a").next() == streams.service_times("dd/a", 0.3).next()
     assert parts.variations("b")(3).tolist() == streams.service_time_arrays("dd/b", 0.3)(3).tolist()
     assert parts.uniforms("c").next() == streams.uniforms("dd/c").next()

@@ -76,7 +76,7 @@ def test_assumed_number_keeps_its_range_in_a_rebuilt_spec() -> None:
     """A spec that is built from the inputs of a spec keeps origin, source, low, high and targets."""
     number = assumed(5, "a guess", 1, 9, ("P13-1",))
     spec = Quantities.model_validate({"time": number, "size": 1, "rate": 1})
-    assert Quantities.model_validate(spec.inputs()).given("time") == number
+    assert Quantities.model_validate(spec.inputs()).provenance("time") == number
 
 
 def test_conversions_are_exact_or_raise() -> None:

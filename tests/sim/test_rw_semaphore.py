@@ -312,7 +312,7 @@ def test_a_busy_processor_takes_no_time_of_the_waker() -> None:
     env.start(waiter, lock.down_write(waiter))
     env.run()
     busy.wants = lambda task, by=None: False  # type: ignore[method-assign]
-    waiter.running = False
+    waiter.on_cpu = False
     assert lock.up_write() == 0
 
 

@@ -77,9 +77,11 @@ def administered(path: Path, primitives: Primitives) -> tuple[list[int], Machine
         while True:
             yield machine.env.simpy.timeout(20 * MS)
             dirty = machine.cache.dirty_and_writeback
-            before = machine.cache.written
+            before = machine.cache.written_pages
             yield machine.sync()
-            assert machine.cache.written - before >= dirty, "pages that were dirty at the call are clean"
+            assert machine.cache.written_pages - before >= dirty, (
+                "pages that were dirty at the call are clean"
+            )
             returned.append(machine.env.now)
 
     machine.env.simpy.process(administrator())

@@ -60,8 +60,8 @@ def test_hand_off_grows_with_waiters_for_ticket_locks_only(
 
     A ticket lock adds half the time of the lines of all waiters.
     """
-    assert TICKET.after(0, to, waiters, near) == ticket_ns
-    assert QUEUED.after(0, to, waiters, near) == queued_ns
+    assert TICKET.hand_off_ns(0, to, waiters, near) == ticket_ns
+    assert QUEUED.hand_off_ns(0, to, waiters, near) == queued_ns
 
 
 def test_processors_belong_to_nodes_in_blocks() -> None:
@@ -290,7 +290,7 @@ def test_up_returns_the_time_of_a_wake_up() -> None:
 
     for number, ahead in enumerate((False, True, False)):
         task = env.task(str(number))
-        task.running = True  # a scheduler has a processor for it
+        task.on_cpu = True  # a scheduler has a processor for it
         env.start(task, body(task, ahead))
     env.run()
     assert took == [(100, 9), (270, 9), (470, 0)]
@@ -303,7 +303,7 @@ def test_release_returns_the_time_of_a_wake_up() -> None:
     owner, waiter = env.task("owner"), env.task("waiter")
     assert mutex.try_acquire(owner)
     mutex.wait(waiter)
-    waiter.running = True  # a scheduler has a processor for it
+    waiter.on_cpu = True  # a scheduler has a processor for it
     assert mutex.release() == owner.waking_ns == 9
     assert mutex.release() == waiter.waking_ns - 70 == 0
 
@@ -363,12 +363,12 @@ class Running(Scheduler):
 
     def wants(self, task: Task, by: Task | None = None) -> bool:
         """Give *task* a processor; return True."""
-        task.running = True
+        task.on_cpu = True
         return True
 
     def sleeps(self, task: Task) -> None:
         """Take the processor from *task*."""
-        task.running = False
+        task.on_cpu = False
         stops, task.on_sleep = task.on_sleep, []
         for stop in stops:
             stop()

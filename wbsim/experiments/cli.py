@@ -123,13 +123,13 @@ def _run(arguments: Namespace) -> int:
     from wbsim.sim.interrupts import Ended, ended_by_signals
 
     try:
-        with ended_by_signals() as came:
+        with ended_by_signals() as signals:
             try:
                 execute: Callable[[Namespace], int] = _module(arguments.command).execute
                 return execute(arguments)
             except Exception as error:
-                if came:  # a library turned the exception of the signal into this one
-                    raise Ended(came[0]) from None
+                if signals:  # a library turned the exception of the signal into this one
+                    raise Ended(signals[0]) from None
                 return _status_of(error)
     except Ended as ended:
         return _interrupted(arguments, ended.number)
@@ -145,18 +145,18 @@ def _status_of(error: Exception) -> int:
             print(f"wbsim: {problem}", file=sys.stderr)
         return 2
     if isinstance(error, LawBroken):
-        ours = "this is a fault of wbsim; please report it with the command and the configuration"
-        print(f"wbsim: {error}; {ours}", file=sys.stderr)
+        request = "this is a fault of wbsim; please report it with the command and the configuration"
+        print(f"wbsim: {error}; {request}", file=sys.stderr)
         return 70
     raise error
 
 
 def _interrupted(arguments: Namespace, number: int) -> int:
-    out = getattr(arguments, "out", None)
-    kept = "nothing was written"
-    if out is not None and out.is_dir():
-        kept = f"the results of finished runs are in {out}; repeat the command to continue"
-    print(f"wbsim: interrupted; {kept}", file=sys.stderr)
+    directory = getattr(arguments, "out", None)
+    note = "nothing was written"
+    if directory is not None and directory.is_dir():
+        note = f"the results of finished runs are in {directory}; repeat the command to continue"
+    print(f"wbsim: interrupted; {note}", file=sys.stderr)
     return 128 + number
 
 

@@ -138,7 +138,7 @@ class IoScheduler(Protocol):
     def remove(self, request: Request) -> None:
         """Remove *request*, which another request has taken in, or which leaves."""
 
-    def moved(self, request: Request, old_start: int) -> None:
+    def move(self, request: Request, old_start: int) -> None:
         """Take note that *request*, which began at sector *old_start*, has grown at its front."""
 
     def next(self, now_ns: int) -> Request | None:
@@ -147,7 +147,7 @@ class IoScheduler(Protocol):
         None: none may leave before a request of the device is complete.
         """
 
-    def completed(self, request: Request, now_ns: int) -> None:
+    def complete(self, request: Request, now_ns: int) -> None:
         """Take note of *request*, which the device has completed; flushes pass by the scheduler."""
 
     def check(self, requests: list[Request]) -> None:

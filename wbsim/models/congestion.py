@@ -32,7 +32,7 @@ class Congestion:
         task.waits_for = CONGESTION
         yield PARK
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """Wake all sleepers, because a queue left congestion."""
         sleepers = list(self.sleepers)
         self.sleepers.clear()

@@ -171,7 +171,7 @@ class Bandwidth(Protocol):
 class Wb(Protocol):
     """struct bdi_writeback: the lists of one writeback context, and the counts of its dirty pages.
 
-    * ``dirtied`` and ``written``: the pages that ever became dirty, and clean.  They only grow.
+    * ``dirtied`` and ``written_pages``: the pages that ever became dirty, and clean.  They only grow.
     * ``work_list``: the work that is queued for the flusher.
     * ``i_syncs``: an entry for each thread that writes inodes of the context back.
     * ``flushed_inodes``: visits of the flusher that left the inode clean.
@@ -192,7 +192,7 @@ class Wb(Protocol):
     bandwidth: Bandwidth
     dirty: int
     dirty_and_writeback: int
-    written: int
+    written_pages: int
     dirty_exceeded: bool
     held_back_ns: int  # when a writer last began to sleep because of this context
 

@@ -146,7 +146,7 @@ class Machine:
             life = life_of(thread.task, thread.spent, self.env.now)
             lived, rest = sum(life.values()), life.get(OTHER, 0)
             require(
-                thread.task.running or (lived == self.env.now and rest >= 0),
+                thread.task.on_cpu or (lived == self.env.now and rest >= 0),
                 f"{thread.task.name}: accounted time {lived} ns differs from elapsed time {self.env.now} ns;"
                 f" {rest} ns have no cause",
             )
@@ -158,7 +158,7 @@ class Machine:
         flying, total = sum(sb.under_writeback for sb in self.mounts.values()), self.cache.writeback
         require(flying == total, f"pages under writeback: {total} are counted, the superblocks have {flying}")
         for bdi in dict.fromkeys(sb.bdi for sb in self.mounts.values()):
-            pages, sectors = sum(wb.written for wb in bdi.wbs), bdi.queue.stat.writes.sectors
+            pages, sectors = sum(wb.written_pages for wb in bdi.wbs), bdi.queue.stat.writes.sectors
             require(
                 pages * PAGE_SECTORS <= sectors,
                 f"{bdi.name}: {pages} pages became clean, but only {sectors} sectors were written",
@@ -250,7 +250,7 @@ class _Builder:
         """Return the bdi of a disk, with its device and its queue."""
         drive = self._scenario.machine.disks[name]
         cpu = self._cpu
-        costs: BlockCosts = scaled(cpu.paths.block, cpu.flusher_scale)
+        costs: BlockCosts = scale(cpu.paths.block, cpu.flusher_scale)
         costs = costs.model_copy(
             update={
                 "dispatch_ns": costs.dispatch_ns + cpu.exit_time,
@@ -259,7 +259,7 @@ class _Builder:
         )
         parts = Parts(self._supply, urgent=URGENT - 1 - number)
         queue = Queue(
-            parts=parts.of(name),
+            parts=parts.for_part(name),
             name=name,
             spec=drive.queue,
             rules=self._kernel.plug,
@@ -287,9 +287,9 @@ class _Builder:
         rules = self._kernel.inodes
         inodes = SuperblockInodes(
             bdi=bdi,
-            locks=inode_locks(bdi.parts.of(name), rules, self._shared_locks, cpu.nodes, cpu.node_cpus),
+            locks=inode_locks(bdi.parts.for_part(name), rules, self._shared_locks, cpu.nodes, cpu.node_cpus),
             rules=rules,
-            costs=scaled(cpu.paths.inodes, cpu.writer_scale),
+            costs=scale(cpu.paths.inodes, cpu.writer_scale),
             cache=self._cache,
             hashed=mount.filesystem.hashed_inodes,
             buckets=max(1, self._scenario.machine.memory.memory // BUCKET_BYTES),
@@ -302,12 +302,12 @@ class _Builder:
         )
         make: FilesystemFactory = component_of("filesystems", mount.filesystem)
         sb.filesystem = make(
-            parts=bdi.parts.of(name),
+            parts=bdi.parts.for_part(name),
             sb=sb,
             spec=mount.filesystem,
             rules=self._kernel.filesystems[kind],
-            writer_costs=scaled(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
-            flusher_costs=scaled(costs.flusher, cpu.flusher_scale, cpu.transaction_scale or 1.0),  # type: ignore[attr-defined]
+            writer_costs=scale(costs.writer, cpu.writer_scale),  # type: ignore[attr-defined]
+            flusher_costs=scale(costs.flusher, cpu.flusher_scale, cpu.transaction_scale or 1.0),  # type: ignore[attr-defined]
             cache=self._cache,
         )
         return sb
@@ -324,7 +324,7 @@ class _Builder:
         self._writeback = writeback = Writeback(
             env=self._env,
             rules=self._kernel.writeback,
-            costs=scaled(self._cpu.paths.writeback, self._cpu.flusher_scale),
+            costs=scale(self._cpu.paths.writeback, self._cpu.flusher_scale),
             cache=self._cache,
             throttle=self._throttle,
             signals=self._supply.signals,
@@ -345,7 +345,7 @@ class _Builder:
             env=self._env, superblocks=list(self._superblocks.values()), flushers=self._flushers,
             cache=self._cache, perform=self._writeback.perform,
         )  # fmt: skip
-        costs = scaled(self._cpu.paths.write, self._cpu.writer_scale)
+        costs = scale(self._cpu.paths.write, self._cpu.writer_scale)
         tick_ns = S // self._kernel.sched.hz
         return SystemCalls(self._env, self._mount_of, costs, self._throttle, syncs, tick_ns)
 
@@ -354,7 +354,7 @@ class _Builder:
         cpu, env = self._cpu, self._env
         make: WorkloadFactory = component_of("workloads", program.workload)
         self.machine.programs[name] = make(
-            parts=self._parts.of(name),
+            parts=self._parts.for_part(name),
             spec=program.workload,
             program_scale=cpu.writer_scale if cpu.program_scale is None else cpu.program_scale,
             start_ns=program.start,
@@ -381,7 +381,7 @@ class _Builder:
         self.machine.start_sync(self._env.halt)
 
 
-def scaled(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
+def scale(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
     """Return *costs* with every time multiplied by *factor*, rounded to whole ns.
 
     The times of transactions are multiplied by *of_transactions*, too.
@@ -391,7 +391,7 @@ def scaled(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
     for name, field_info in type(costs).model_fields.items():
         value, multiplier = getattr(costs, name), factor * of_transactions if name in transactions else factor
         if isinstance(value, Spec):
-            values[name] = scaled(value, multiplier)
+            values[name] = scale(value, multiplier)
         elif value is not None:
             values[name] = round(value * multiplier) if unit_of(field_info) == "ns" else value
     return type(costs).model_validate(values)

@@ -97,7 +97,7 @@ class Parts:
         self.line_ns = times.line_own_ns, times.line_far_ns
         self.hand_off = times.hand_off
 
-    def of(self, owner: str) -> Parts:
+    def for_part(self, owner: str) -> Parts:
         """Return the maker of parts for *owner*, which belongs to this maker's owner."""
         return Parts(self._supply, self._full_name(owner), self.urgent) if owner else self
 

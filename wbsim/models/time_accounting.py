@@ -113,12 +113,12 @@ def life_of(task: Task, spent: Spent, now: int) -> Life:
     life["system", "interrupts"] = task.interrupted_ns - task.owed_ns
     life["system", "waking"] = task.waking_ns
     life.update({("spinning", lock): ns for lock, ns in task.spun_ns.items()})
-    if not task.running:
+    if not task.on_cpu:
         life[OTHER] = task.ran_ns - sum(life.values())
     life["ready", ""] = task.ready_ns
     life["waiting", IDLE] = task.idle_ns
     life.update({("waiting", reason): ns for reason, ns in task.slept_ns.items()})
-    if not task.running:
+    if not task.on_cpu:
         lately = ("ready", "") if task.waits_for == READY else ("waiting", task.waits_for)
         life[lately] = life.get(lately, 0) + now - task.since_ns
     return {cause: ns for cause, ns in life.items() if ns}

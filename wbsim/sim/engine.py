@@ -142,11 +142,41 @@ class Task(Entry):
     """
 
     __slots__ = (
-        "awaits", "bound", "callers", "cpu", "hold_ns", "idle_ns", "interrupted_ns", "lag_ns",
-        "longest_wait", "longest_wait_ns", "name", "on_exit", "on_sleep", "owed_ns", "put_off_ns",
-        "ran_ns", "ready_ns", "running", "scheduler", "seat", "seated", "since_ns", "slept_ns", "spin_ns",
-        "spins_since_ns", "spun_ns", "steps", "stopped_ns", "then_ns", "virtual_ns", "waited_ns",
-        "waits_for", "wakeup", "waking_ns", "weight",
+        "awaits",
+        "bound",
+        "callers",
+        "cpu",
+        "hold_ns",
+        "idle_ns",
+        "interrupted_ns",
+        "lag_ns",
+        "longest_wait",
+        "longest_wait_ns",
+        "name",
+        "on_cpu",
+        "on_exit",
+        "on_sleep",
+        "owed_ns",
+        "put_off_ns",
+        "ran_ns",
+        "ready_ns",
+        "scheduler",
+        "seat",
+        "seated",
+        "since_ns",
+        "slept_ns",
+        "spin_ns",
+        "spins_since_ns",
+        "spun_ns",
+        "steps",
+        "stopped_ns",
+        "then_ns",
+        "virtual_ns",
+        "waited_ns",
+        "waits_for",
+        "wakeup",
+        "waking_ns",
+        "weight",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int) -> None:
@@ -168,7 +198,7 @@ class Task(Entry):
         self.wakeup: Any = None
         self.scheduler: Scheduler | None = None
         self.weight = NICE_0_LOAD
-        self.running = False
+        self.on_cpu = False
         self.since_ns = self.ran_ns = self.virtual_ns = 0
         self.stopped_ns = -FAR_NS  # when the task last gave up a processor
         self.ready_ns = self.put_off_ns = self.waking_ns = self.lag_ns = 0

@@ -57,10 +57,10 @@ class Given:
 class Stated(Given):
     """A value with an origin and a range that a user wrote; both are read and checked like the value.
 
-    ``unknown`` are keys of the statement that have no meaning.
+    ``extra_keys`` are keys of the statement that have no meaning.
     """
 
-    unknown: tuple[str, ...] = ()
+    extra_keys: tuple[str, ...] = ()
 
 
 class Followed(Given):
@@ -257,7 +257,7 @@ class Number(NamedTuple):
     path: str
     value: Any
     unit: str
-    given: Given | None
+    provenance: Given | None
 
 
 class Spec(BaseModel):
@@ -293,7 +293,7 @@ class Spec(BaseModel):
         bases = (base for base in reversed(cls.__mro__) if issubclass(base, Spec))
         return next(base.model_fields[key] for base in bases if key in base.model_fields)
 
-    def given(self, field: str) -> Given | None:
+    def provenance(self, field: str) -> Given | None:
         """Return the provenance of *field*; None if it was not stated."""
         return self._provenance.get(field)
 
@@ -328,10 +328,10 @@ def _check_range(field: FieldInfo, key: str, value: Any, provenance: Stated) -> 
     Raises:
         BadValue: the origin or the range is not valid.
     """
-    if provenance.unknown:
+    if provenance.extra_keys:
         raise BadValue(
-            f"has the unknown key {provenance.unknown[0]}; beside value it may have origin, source, low, high"
-            " and targets", key,
+            f"has the unknown key {provenance.extra_keys[0]}; beside value it may have origin, source, low,"
+            " high and targets", key,
         )  # fmt: skip
     if not isinstance(provenance.origin, Origin):
         raise BadValue(f"has the origin {provenance.origin!r}; use one of {', '.join(Origin)}", key)

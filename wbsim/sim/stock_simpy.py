@@ -177,7 +177,7 @@ class StockSpinLock:
         request = self._resource.request()
         free = request.triggered
         since_ns = self._env.now
-        self.stat.held(hold_ns)
+        self.stat.count_hold(hold_ns)
 
         env = self._env
         if free:
@@ -195,7 +195,7 @@ class StockSpinLock:
                 yield env.timeout(self._hand_off_ns + hold_ns, self._urgent)
                 spun_ns = env.now - hold_ns - since_ns
                 spins(task, self.name, self._cause, spun_ns)
-                self.stat.waited(spun_ns)
+                self.stat.count_wait(spun_ns)
                 self.stat.hand_off_ns += self._hand_off_ns
             self._hand_off_ns = self._next_hand_off_ns(task)
             self._resource.release(request)
@@ -219,4 +219,4 @@ class StockSpinLock:
             return 0
         nodes = [hand_off.node(task.cpu) for task in spinning]
         node = hand_off.node(owner.cpu)
-        return hand_off.after(node, nodes[0], len(nodes), nodes.count(node))
+        return hand_off.hand_off_ns(node, nodes[0], len(nodes), nodes.count(node))

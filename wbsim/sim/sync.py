@@ -40,7 +40,7 @@ class HandOff:
         """Return the time that a line takes from *node* to the node *target* (ns)."""
         return self.line_ns if node == target else self.far_ns
 
-    def after(self, node: int, target: int, waiters: int, local_waiters: int) -> int:
+    def hand_off_ns(self, node: int, target: int, waiters: int, local_waiters: int) -> int:
         """Return the hand-off time (ns) to a task on node *target*.
 
         *waiters* tasks spin at the release, including that task.  *local_waiters* of them are on *node*,
@@ -77,7 +77,7 @@ class LockStat:
         """The time for which the lock was held or handed over (ns)."""
         return self.hold_ns + self.hand_off_ns
 
-    def waited(self, wait_ns: i64) -> None:
+    def count_wait(self, wait_ns: i64) -> None:
         """Count the *wait_ns* of one contended acquisition."""
         if wait_ns < self.wait_min_ns or not self.wait_ns:
             self.wait_min_ns = wait_ns
@@ -85,7 +85,7 @@ class LockStat:
         if wait_ns > self.wait_max_ns:
             self.wait_max_ns = wait_ns
 
-    def held(self, hold_ns: i64) -> None:
+    def count_hold(self, hold_ns: i64) -> None:
         """Count one acquisition that holds the lock for *hold_ns*."""
         if hold_ns > self.hold_max_ns:
             self.hold_max_ns = hold_ns
@@ -158,7 +158,7 @@ class WakeUps:
         if self._excess is not None:
             wake_ns = int(wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
         env.wake(task, wake_ns, waker)
-        return self.waker_ns if task.running else 0
+        return self.waker_ns if task.on_cpu else 0
 
 
 def _forget(owner: Task, stop: Callable[[], object]) -> None:
@@ -204,7 +204,7 @@ class SpinLock:
         """
         now: i64 = self._env.now
         stat = self.stat
-        stat.held(hold_ns)
+        stat.count_hold(hold_ns)
         if now >= self._free_at_ns:
             if task.cpu != self._cpu:
                 stat.bounces += 1
@@ -227,13 +227,13 @@ class SpinLock:
         task = waiters[0]
         node, target = hand_off.node(self._cpu), hand_off.node(task.cpu)
         local_waiters = spinning[node] if node < len(spinning) else 0
-        hand_off_ns = hand_off.after(node, target, len(waiters), local_waiters)
+        hand_off_ns = hand_off.hand_off_ns(node, target, len(waiters), local_waiters)
         waiters.pop(0)
         spinning[target] -= 1
         now: i64 = self._env.now
         spun_ns = now + hand_off_ns - task.spins_since_ns
         spins(task, self.name, self._cause, spun_ns)
-        self.stat.waited(spun_ns)
+        self.stat.count_wait(spun_ns)
         self.stat.hand_off_ns += hand_off_ns
         if task.cpu != self._cpu:
             self.stat.bounces += 1
@@ -331,7 +331,7 @@ class Mutex:
         owner = self._owner
         assert owner is not None, f"{self.name}: wait() needs a failed try_acquire() before"
         self.stat.contentions += 1
-        if owner.running:
+        if owner.on_cpu:
             if not self._spinning:
                 owner.on_sleep.append(self._on_owner_sleeps)
             self._spinning.append((task, self._env.now))
@@ -377,7 +377,7 @@ class Mutex:
             owner.waking_ns += waker_ns
         if self._spinning:
             task.on_sleep.append(self._on_owner_sleeps)
-        self.stat.waited(waited_ns)
+        self.stat.count_wait(waited_ns)
         return waker_ns
 
 
@@ -430,7 +430,7 @@ class Semaphore:
     def up(self, owner: Task) -> int:
         """Let *owner* give the semaphore to the next task, or leave it free."""
         assert self._owned, "up() without down()"
-        self.stat.held(self._env.now - self._taken_ns)
+        self.stat.count_hold(self._env.now - self._taken_ns)
         waker_ns = self._hand_over(owner)
         owner.waking_ns += waker_ns
         return waker_ns
@@ -442,7 +442,7 @@ class Semaphore:
         """
         assert self._owned, "up_after() without down()"
         self._until_ns = self._env.now + ns
-        self.stat.held(self._until_ns - self._taken_ns)
+        self.stat.count_hold(self._until_ns - self._taken_ns)
         if not self._waiters:
             self._owned = False
             return 0
@@ -456,7 +456,7 @@ class Semaphore:
             self._owned = False
             return 0
         task, since_ns = self._waiters.popleft()
-        self.stat.waited(now - since_ns)
+        self.stat.count_wait(now - since_ns)
         return self._wakes.wake(self._env, task, owner)
 
 
@@ -513,9 +513,23 @@ class RwSemaphore:
     """
 
     __slots__ = (
-        "_env", "_handing_off", "_line_ns", "_nonspinnable", "_on_owner_sleeps", "_phase", "_readers",
-        "_rules", "_since_ns", "_sleeping", "_spinning", "_wakes", "_writer", "name",
-        "read_stat", "stat", "waited",
+        "_env",
+        "_handing_off",
+        "_line_ns",
+        "_nonspinnable",
+        "_on_owner_sleeps",
+        "_phase",
+        "_readers",
+        "_rules",
+        "_since_ns",
+        "_sleeping",
+        "_spinning",
+        "_wakes",
+        "_writer",
+        "cause",
+        "name",
+        "read_stat",
+        "stat",
     )  # fmt: skip
 
     def __init__(
@@ -525,7 +539,7 @@ class RwSemaphore:
         self._rules = rules
         self._wakes = wakes
         self._line_ns = line_ns
-        self.waited = waiting_for(name)
+        self.cause = waiting_for(name)
         self._writer: Task | None = None
         self._readers = 0
         self._since_ns = 0  # when the owner or the first reader got the lock
@@ -559,7 +573,7 @@ class RwSemaphore:
         """Let *task* sleep until it owns the lock, after a failed `try_read`.  Yield the result."""
         self.read_stat.contentions += 1
         self._sleeping.append(_Waiter(task, True, self._env.now, lambda: None))
-        task.waits_for = self.waited
+        task.waits_for = self.cause
         return PARK
 
     def up_read(self, task: Task) -> int:
@@ -572,7 +586,7 @@ class RwSemaphore:
         if self._readers:
             self.read_stat.acquisitions += 1
             return 0
-        self.read_stat.held(self._env.now - self._since_ns)
+        self.read_stat.count_hold(self._env.now - self._since_ns)
         self._phase += 1
         self._nonspinnable = False
         return self._give_up(task)
@@ -616,11 +630,11 @@ class RwSemaphore:
             if self.free:
                 self._sleeping.remove(waiter)
                 self._own(task, self._env.now)
-                self.stat.waited(waited_ns)
+                self.stat.count_wait(waited_ns)
                 return
             self._handing_off = bool(self._rules.hand_off_ns) and waited_ns >= self._rules.hand_off_ns
             before_sleep()
-            task.waits_for = self.waited
+            task.waits_for = self.cause
             yield PARK
 
     def up_write(self) -> int:
@@ -631,18 +645,18 @@ class RwSemaphore:
         writer = self._writer
         assert writer is not None, "up_write() without try_write() or down_write()"
         self._writer = None
-        self.stat.held(self._env.now - self._since_ns)
+        self.stat.count_hold(self._env.now - self._since_ns)
         _forget(writer, self._on_owner_sleeps)
         return self._give_up(writer)
 
     def _may_spin(self, task: Task) -> bool:
         """rwsem_can_spin_on_owner; False also if another task should get the processor (need_resched)."""
-        if self._handing_off or not self._rules.spins or not task.running:
+        if self._handing_off or not self._rules.spins or not task.on_cpu:
             return False
         if task.scheduler is not None and task.scheduler.need_resched(task):
             return False
         if self._writer is not None:
-            return self._writer.running
+            return self._writer.on_cpu
         return bool(self._readers and self._rules.reader_spin_ns and not self._nonspinnable)
 
     def _spin(self, waiter: _Waiter) -> None:
@@ -664,14 +678,14 @@ class RwSemaphore:
         """Let the spinning tasks sleep, in the order in which they came."""
         while self._spinning:
             waiter = self._spinning.popleft()
-            spins(waiter.task, self.name, self.waited, self._env.now - waiter.since_ns)
+            spins(waiter.task, self.name, self.cause, self._env.now - waiter.since_ns)
             self._enqueue(waiter)
             assert waiter.task.scheduler is not None, "a task that spins must have a scheduler"
             waiter.task.scheduler.sleeps(waiter.task)
 
     def _enqueue(self, waiter: _Waiter) -> None:
         waiter.before_sleep()
-        waiter.task.waits_for = self.waited
+        waiter.task.waits_for = self.cause
         self._sleeping.append(waiter)
 
     def _own(self, task: Task, since_ns: int) -> None:
@@ -689,8 +703,8 @@ class RwSemaphore:
         if self._spinning and not self._handing_off:
             waiter = self._spinning.popleft()
             waited_ns = now + self._line_ns - waiter.since_ns
-            spins(waiter.task, self.name, self.waited, waited_ns)
-            self.stat.waited(waited_ns)
+            spins(waiter.task, self.name, self.cause, waited_ns)
+            self.stat.count_wait(waited_ns)
             self._own(waiter.task, now + self._line_ns)
             self._env.resume(waiter.task, self._line_ns)
         elif self._sleeping and self._sleeping[0].reads:
@@ -710,7 +724,7 @@ class RwSemaphore:
         while self._sleeping and self._sleeping[0].reads:
             waiter = self._sleeping.popleft()
             self._readers += 1
-            self.read_stat.waited(self._env.now - waiter.since_ns)
+            self.read_stat.count_wait(self._env.now - waiter.since_ns)
             waker_ns += self._wakes.wake(self._env, waiter.task, waker)
         return waker_ns
 
@@ -720,7 +734,7 @@ class RwSemaphore:
             self._sleeping.popleft()
             self._handing_off = False
             self._own(waiter.task, self._env.now)
-            self.stat.waited(self._env.now - waiter.since_ns)
+            self.stat.count_wait(self._env.now - waiter.since_ns)
         elif waiter.woken:
             return 0
         waiter.woken = True

@@ -63,10 +63,10 @@ def test_kernel_option_asks_for_another_kernel() -> None:
 
     Other options may repeat the header.
     """
-    assert of(FULL, kernel="4.9").asked == "4.9"
+    assert of(FULL, kernel="4.9").what_if_era == "4.9"
     assert of(FULL, kernel="4.9").notes == ()
     found = of(FULL, kernel="4.10", scheduler="mq-deadline", nomerges=1, max_segments=7, max_sectors_kb=64)
-    assert (found.era, found.asked) == ("6.17", "4.19")
+    assert (found.era, found.what_if_era) == ("6.17", "4.19")
     assert found.notes == ("--kernel is 4.10; its plug has the rules of Linux 4.19",)
 
 

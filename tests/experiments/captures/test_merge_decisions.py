@@ -154,11 +154,11 @@ def test_flush_and_unplugged_request_go_past_the_plug() -> None:
 
 def test_plug_is_unknown_from_a_loss_to_plug_or_unplug() -> None:
     """The placement of the request in hand is given up, and the plugs of other tasks are unknown, too."""
-    lost = FIRST._replace(known=False)
+    lost = FIRST._replace(plug_known=False)
     assert steps_from(
         ("Q", 0, 8), ("G", 0, 8), ("L", 3), ("Q", 8, 8), ("M", 8, 8), ("P",), ("Q", 16, 8), ("M", 16, 8)
     ) == [
-        FIRST, Placed(lost, False, None, True), Lost(3), piece(5, 8, 8, BACK, 4, known=False),
+        FIRST, Placed(lost, False, None, True), Lost(3), piece(5, 8, 8, BACK, 4, plug_known=False),
         piece(8, 16, 8, BACK, 7),
     ]  # fmt: skip
     assert steps_from(("L", 3), ("U", 1), ("Q", 8, 8), ("M", 8, 8))[1:] == [
@@ -181,7 +181,7 @@ def test_request_in_hand_is_placed_at_loss_or_end(lost: bool) -> None:
     if lost:
         events.append(Event(5, 0, 1, "lost", size=3))
     placed = [step for step in steps_of(events, "none") if isinstance(step, Placed)]
-    assert [(step.piece.pid, step.piece.known, step.plugged) for step in placed] == [
+    assert [(step.piece.pid, step.piece.plug_known, step.plugged) for step in placed] == [
         (8, not lost, False), (9, not lost, False),
     ]  # fmt: skip
 
@@ -249,13 +249,14 @@ def test_plug_of_three_queues_has_three_unplugs() -> None:
           Emptied(9, Piece(6, 9, 1, DISK, "W", 8, 8, None, True, False, 5, True)), Unseen(9)]),
         # the new request joined a plug that is not shown, and left with this plug
         ([*ONE[:2], ("U", 2), ("Q", 8, 8)],
-         [FIRST, Left(9), Unseen(9), Placed(FIRST._replace(known=False), False, None), Emptied(9, None)]),
+         [FIRST, Left(9), Unseen(9), Placed(FIRST._replace(plug_known=False), False, None),
+          Emptied(9, None)]),
         # the same at the end of the capture
         ([*ONE[:2], ("U", 2)], [FIRST, Left(9), Unseen(9), Placed(FIRST, False, None)]),
         # the new request flushed a full plug that is not shown, and is the first of the next plug
         ([*ONE[:2], ("U", 9), ("D", 800, 8), ("P",), ("U", 1)],
          [FIRST, Left(9), Moved(4, 9, 1, DISK, 800, 8, False, True, "W"), Unseen(9),
-          Placed(FIRST._replace(known=False), True, True), Emptied(9, None)]),
+          Placed(FIRST._replace(plug_known=False), True, True), Emptied(9, None)]),
         # one flush has three unplugs, and two of its requests are shown
         ([*ONE, *TWO, ("U", 1), ("U", 1), ("U", 1)],
          [FIRST, Placed(FIRST, True, None), SECOND, Left(9), Placed(SECOND, True, False), Emptied(9, None),

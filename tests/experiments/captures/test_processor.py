@@ -156,7 +156,7 @@ def test_desk_costs_are_scaled_to_the_capture(kind: str, tmp_path: Path) -> None
     processors: Any = case.scenario.machine.processors
     assert processors.flusher_scale == pytest.approx(found.flusher, rel=0.01)
     assert processors.writer_scale == pytest.approx(found.writer, rel=0.01)
-    assert processors.given("writer_scale").origin.value == "measured"
+    assert processors.provenance("writer_scale").origin.value == "measured"
     block = processors.paths.block
     total_ns = (block.request_ns + block.insert_ns + block.dispatch_ns) * processors.flusher_scale
     assert total_ns == pytest.approx((3 + 1) * 1_000 - 2 * EVENT_NS, rel=0.01)

@@ -132,7 +132,7 @@ def test_capture_with_cpu_gives_costs_of_this_machine(
     fs_mark = shlex.split("fs_mark -k -S0 -n 500 -s 4096 -d 0 -d 1")
     assert main(["capture", "--cpu", "--out", str(out), "--device", device, "--", *fs_mark]) == 0
     found = flusher_time(out)
-    assert (found.recording.filesystem, found.recording.at) == ("xfs", str(there))
+    assert (found.recording.filesystem, found.recording.mount_point) == ("xfs", str(there))
     assert 1_000 <= found.files <= found.pages < 1_010  # the superblock's own inodes, too
     assert 1_000 < found.file_ns < 100_000
     assert 0 < found.recording.event_ns < 5_000
@@ -272,10 +272,10 @@ def test_bios_and_losses_are_counted(tmp_path: Path) -> None:
     """Bios are counted by device.  A capture without bios is refused."""
     trace = tmp_path / "trace"
     trace.write_text(TRACE, errors="surrogateescape")
-    assert recorder.counted(trace) == ({"7,0": 2, "8,0": 1}, 7)
+    assert recorder.count_bios(trace) == ({"7,0": 2, "8,0": 1}, 7)
     trace.write_text("# tracer: nop\n")
     with pytest.raises(BadInput, match="submitted no bio; give a command that writes to a disk"):
-        recorder.counted(trace)
+        recorder.count_bios(trace)
 
 
 def test_the_first_line_has_the_queue_s_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -352,7 +352,7 @@ def test_kernel_without_its_own_rules_is_noted(kernel: str, notes: int) -> None:
     of = conditions_of(open_capture(named("dd12")), Options(kernel=kernel))
     said = [note for note in of.notes if note.startswith(f"--kernel is {kernel};")]
     assert len(said) == notes
-    assert all(note.endswith(f"rules of Linux {of.asked}") for note in said)
+    assert all(note.endswith(f"rules of Linux {of.what_if_era}") for note in said)
 
 
 def test_interleaved_streams_need_a_walk_of_the_complete_list() -> None:
@@ -421,6 +421,6 @@ def test_pieces_of_a_split_bio_come_in_order(tmp_path: Path) -> None:
 
 def test_mean_size_without_requests_is_zero() -> None:
     """A capture may end before a request leaves its plug."""
-    conditions: Any = SimpleNamespace(era="6.18", asked="3.11")
+    conditions: Any = SimpleNamespace(era="6.18", what_if_era="3.11")
     told = report_module._era_table(conditions, {"6.18": Issued(Counter()), "3.11": Issued(Counter())})
     assert told.splitlines()[-1].split() == ["3.11", "<-", "--kernel", "0", "0.0"]

@@ -187,7 +187,7 @@ def test_request_that_is_joined_later_had_not_left() -> None:
 
 def test_bio_that_waited_for_a_tag_was_tried_earlier() -> None:
     """The request was not in the queue yet when the kernel tried the bio, so there is no doubt."""
-    verdict = judged(*WAITS, piece(8, 8, NEW, tried=4))
+    verdict = judged(*WAITS, piece(8, 8, NEW, attempt_line=4))
     assert (verdict.in_dispatch, verdict.agrees) == (0, True)
 
 
@@ -200,7 +200,7 @@ def test_other_devices_and_unknown_plugs_are_not_judged() -> None:
         requests_kernel=1, requests_simulated=1,
     )  # fmt: skip
     assert judged(
-        *new(2, 0), Lost(5), piece(4, 8, BACK, known=False), piece(6, 100, NEW, known=False),
+        *new(2, 0), Lost(5), piece(4, 8, BACK, plug_known=False), piece(6, 100, NEW, plug_known=False),
         piece(8, 900, BACK),
     ) == Verdict(
         bios=4, decisions_equal=1, decisions_total=1, unjudged=3, events_lost=5, requests_kernel=2,

@@ -49,7 +49,7 @@ def test_bio_finds_the_requests_of_its_queue(scheduler: str, other: dict[str, ob
     of, (request,) = waiting(scheduler, 0)
     where = {"pid": 9, "cpu": 1, "op": "W", "sync": False} | other
     bio = Bio(8, 8, op=str(where["op"]), sync=bool(where["sync"]))
-    assert of.touching(bio, int(str(where["pid"])), int(str(where["cpu"]))) == ([request] if found else [])
+    assert of.neighbours(bio, int(str(where["pid"])), int(str(where["cpu"]))) == ([request] if found else [])
 
 
 def test_bfq_has_a_queue_for_each_synchronous_process() -> None:
@@ -57,9 +57,9 @@ def test_bfq_has_a_queue_for_each_synchronous_process() -> None:
     of = Waiting("bfq", BOUNDS)
     request = Request(Bio(0, 8, sync=True))
     of.insert(request, 9, 1, 1)
-    assert of.touching(Bio(8, 8, sync=True), 9, 0) == [request]
-    assert of.touching(Bio(8, 8, sync=True), 8, 1) == []
-    assert of.touching(Bio(8, 8), 9, 1) == []
+    assert of.neighbours(Bio(8, 8, sync=True), 9, 0) == [request]
+    assert of.neighbours(Bio(8, 8, sync=True), 8, 1) == []
+    assert of.neighbours(Bio(8, 8), 9, 1) == []
 
 
 def test_front_merge_changes_the_first_sector_of_a_request() -> None:
@@ -68,11 +68,11 @@ def test_front_merge_changes_the_first_sector_of_a_request() -> None:
     assert of.attempt_merge(Bio(88, 8), 9, 1) is BACK
     assert of.attempt_merge(Bio(72, 8), 9, 1) is FRONT
     assert of.attempt_merge(Bio(0, 8), 9, 1) is NEW
-    assert of.since(request) == 1
+    assert of.insertion_line(request) == 1
     of.issue(80)
-    assert of.touching(Bio(64, 8), 9, 1) == [request]
+    assert of.neighbours(Bio(64, 8), 9, 1) == [request]
     of.issue(72)
-    assert of.touching(Bio(64, 8), 9, 1) == []
+    assert of.neighbours(Bio(64, 8), 9, 1) == []
     assert Waiting("none", BOUNDS).attempt_merge(Bio(0, 8), 9, 1) is NEW
 
 
@@ -85,7 +85,7 @@ def test_dispatch_takes_requests_by_scheduler(scheduler: str, left: list[int]) -
         of.insert(request, 9, i % 2, i)
     of.issue(0)
     behind = [Bio(1_000 * i + 8, 8, op="R" if i == 3 else "W") for i in range(4)]
-    assert [i for i in range(4) if of.touching(behind[i], 9, i % 2)] == left
+    assert [i for i in range(4) if of.neighbours(behind[i], 9, i % 2)] == left
     gone = [i for i in range(4) if i not in left]
     assert [of.recall(behind[i]) for i in gone] == [None, *(1_000 * i for i in gone[1:])]
 
@@ -99,10 +99,10 @@ def test_recalled_request_is_back_in_its_queue() -> None:
         of, (request, other) = waiting("none", 0, 800)
         of.leave(request)
         bio = Bio(sector, 8)
-        assert of.touching(bio, 9, 1) == []
+        assert of.neighbours(bio, 9, 1) == []
         assert of.recall(bio) == 0
-        assert of.touching(bio, 9, 1) == [request]
-        assert (of.since(request), of.since(other)) == (0, 2)
+        assert of.neighbours(bio, 9, 1) == [request]
+        assert (of.insertion_line(request), of.insertion_line(other)) == (0, 2)
         assert of.recall(bio) is None
 
 
@@ -123,5 +123,5 @@ def test_inserted_request_may_merge_with_a_waiting_one() -> None:
     of, (first, second) = waiting("mq-deadline", 0, 8)
     assert first.sectors == 16
     of.issue(8)
-    assert of.touching(Bio(16, 8), 9, 1) == [first]
+    assert of.neighbours(Bio(16, 8), 9, 1) == [first]
     assert second.bios[0] in first.bios

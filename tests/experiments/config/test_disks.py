@@ -213,7 +213,7 @@ def test_statement_keeps_its_origin_and_range() -> None:
     line = f'device.outer = {{ value = "9 MB/s", origin = "assumed", {ends}, source = "x" }}'
     text = f'{DRIVE}machine.disks.new.like = "sata-disk"\nmachine.disks.new.{line}\n'
     (case,) = parse(text, "x.toml").cases
-    given = case.scenario.machine.disks["new"].device.given("outer")
+    given = case.scenario.machine.disks["new"].device.provenance("outer")
     assert given is not None
     assert (given.origin, given.low, given.high, given.source) == (
         "assumed",

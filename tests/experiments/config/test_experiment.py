@@ -95,7 +95,7 @@ def test_override_goes_over_variant_and_variant_over_scenario() -> None:
     assert patched.kernel.writeback.plug_scope == "slice"
     assert unpatched.programs["fs_mark"].workload.files == 7  # type: ignore[attr-defined]
     assert patched.machine.memory.memory == 1 << 30
-    given = patched.kernel.writeback.given("plug_scope")
+    given = patched.kernel.writeback.provenance("plug_scope")
     assert given is not None
     assert given.source == "x.toml:11"
 

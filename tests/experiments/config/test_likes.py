@@ -124,7 +124,7 @@ def test_file_next_to_the_configuration_comes_first(config: Path) -> None:
 def test_number_names_its_file_and_line(config: Path) -> None:
     """An assumed number also has its range and its reason."""
     cpu = scenario_of(config).machine.processors
-    count, wake = cpu.given("count"), cpu.given("wake_time")
+    count, wake = cpu.provenance("count"), cpu.provenance("wake_time")
     assert count is not None
     assert wake is not None
     assert count.source == f"{config.parent / 'machines' / 'box.toml'}:2"

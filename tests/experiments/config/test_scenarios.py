@@ -12,7 +12,7 @@ from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import BadInput, Problems
 from wbsim.experiments.config.scenarios import expand
-from wbsim.experiments.config.tree import place_and_key, placed
+from wbsim.experiments.config.tree import place_and_key, place_tree
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.machine import build
@@ -35,8 +35,8 @@ def tables(**changes: Any) -> dict[str, Any]:
 def expanded(**changes: Any) -> tuple[Any, list[tuple[str, str]]]:
     """Return the inputs of a scenario with these tables, and the key and the message of each problem."""
     problems = Problems()
-    tree = expand(Likes(problems, Path()), placed(tables(**changes), (), "x.toml"))
-    return tree, [(problem.key, problem.message) for problem in problems.found]
+    tree = expand(Likes(problems, Path()), place_tree(tables(**changes), (), "x.toml"))
+    return tree, [(problem.key, problem.message) for problem in problems.entries]
 
 
 def inputs_of(**changes: Any) -> Any:

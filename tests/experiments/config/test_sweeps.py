@@ -13,7 +13,7 @@ from tests.harness import FIO, loop_config
 from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.config.quantities import scaled
+from wbsim.experiments.config.quantities import multiply
 from wbsim.experiments.config.sweeps import Asked, latin_hypercube, values_of
 from wbsim.experiments.config.tree import Factor, Items, factor_in
 from wbsim.sim.units import MIB
@@ -86,13 +86,13 @@ def test_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, width:
     )
     assert len(axis.steps) == samples
     for key, (first, last) in ends.items():
-        shares = [(step.shown[key] - first) / (last - first) for step in axis.steps]
+        shares = [(step.labels[key] - first) / (last - first) for step in axis.steps]
         assert sorted(int(share * samples + 1e-4) for share in shares) == pytest.approx(
             list(range(samples)), abs=1
         )
-    assert all(low <= step.shown["whole"] <= low + width for step in axis.steps)
-    assert all(isinstance(step.shown["whole"], int) for step in axis.steps)
-    assert all(step.shown["size"].endswith("B") for step in axis.steps)
+    assert all(low <= step.labels["whole"] <= low + width for step in axis.steps)
+    assert all(isinstance(step.labels["whole"], int) for step in axis.steps)
+    assert all(step.labels["size"].endswith("B") for step in axis.steps)
     assert axis == latin_hypercube(
         samples, {**ends, "whole": Items([low, low + width]), "size": Items(["1 KiB", "3 KiB"])}
     )
@@ -105,16 +105,16 @@ def test_latin_hypercube_has_a_point_in_each_part(samples: int, low: int, width:
 )  # fmt: skip
 def test_factor_multiplies_a_number(value: Any, by: float, result: Any) -> None:
     """Whole numbers stay whole, with halves rounded to even.  Quantities stay exact."""
-    assert scaled(value, by) == result
+    assert multiply(value, by) == result
     assert factor_in(f"x{by}") == Factor(by)
     assert factor_in("x") == "x"
     with pytest.raises(ValueError, match="is not a number"):
-        scaled("xfs", by)
+        multiply("xfs", by)
 
 
 def experiment(*lists: str, text: str = TEXT, **options: Any) -> Experiment:
     """Return the experiment that the command line describes."""
-    return parse(text, "x.toml", asked=Asked(lists, **options))
+    return parse(text, "x.toml", sweep=Asked(lists, **options))
 
 
 def read(of: Case) -> tuple[Any, ...]:
@@ -166,10 +166,10 @@ def test_factor_multiplies_the_existing_number() -> None:
     (once,) = parse(TEXT, "x.toml").cases
     cpu = doubled.scenario.machine.processors
     assert cpu.wake_time == 2 * once.scenario.machine.processors.wake_time
-    given_at = cpu.given("wake_time")
+    given_at = cpu.provenance("wake_time")
     assert given_at is not None
     assert given_at.source == "--set machine.processors.wake_time=x2: times 2"
-    four = parse(TEXT, "x.toml", ["workload.nrfiles=x2"], asked=Asked(("workload.nrfiles=x2,x1",))).cases
+    four = parse(TEXT, "x.toml", ["workload.nrfiles=x2"], sweep=Asked(("workload.nrfiles=x2,x1",))).cases
     assert [read(of)[0] for of in four] == [8, 4]
 
 
@@ -277,7 +277,7 @@ def test_range_given_twice_is_refused() -> None:
     """Two ranges of one key are refused like two lists of one key."""
     ends = ("machine.memory.memory=1 GiB..2 GiB", "machine.memory.memory=3 GiB..4 GiB")
     with pytest.raises(BadInput, match=r"machine\.memory\.memory is swept twice"):
-        parse(TEXT, "x.toml", asked=Asked(ends, samples=3))
+        parse(TEXT, "x.toml", sweep=Asked(ends, samples=3))
 
 
 def test_factor_multiplies_a_number_in_a_list_of_programs() -> None:

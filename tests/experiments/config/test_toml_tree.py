@@ -357,7 +357,7 @@ def test_mistake_is_reported_once_with_a_remedy(old: str, new: str, told: str) -
 def test_number_in_a_list_has_its_line_as_source() -> None:
     """The start of the second program has the line on which it is written."""
     (case,) = parse(TEXT, "x.toml").cases
-    start = case.scenario.programs["dd"].given("start")
+    start = case.scenario.programs["dd"].provenance("start")
     assert start is not None
     assert start.source == "x.toml:24"
 
@@ -420,4 +420,4 @@ def test_only_the_first_50_mistakes_are_reported() -> None:
     assert found[-1] == "x.toml: has more problems; correct these first"
     variants = "".join(f"[variants.v{n}]\n" for n in range(60))
     with pytest.raises(BadInput, match=r"v39 and 20 more$"):
-        parse(ONE + variants, "x.toml", only="none")
+        parse(ONE + variants, "x.toml", variant="none")

@@ -10,7 +10,7 @@ import pytest
 from tests.harness import loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.toml_tree import parse_toml
-from wbsim.experiments.config.tree import Table, merged, moved, place_and_key, placed, put, with_origins
+from wbsim.experiments.config.tree import Table, merge, place_and_key, place_tree, put, with_key, with_origins
 from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS, LAST
@@ -60,7 +60,7 @@ def test_key_has_the_line_that_gives_it(path: str, place: str) -> None:
 
 def test_the_table_on_top_decides_where_a_key_stands() -> None:
     tree = parse_toml("[a]\nb = 1\nt.x = 1\n[c]\nb = 2\nt.y = 1\n", "x.toml")
-    both = merged(moved(tree["c"], ()), moved(tree["a"], ()))
+    both = merge(with_key(tree["c"], ()), with_key(tree["a"], ()))
     places = {"b": "x.toml:2", "t": "x.toml:3", "t.x": "x.toml:3", "t.y": "x.toml:6", "z": "x.toml:1"}
     for path, place in places.items():
         key = tuple(path.split("."))
@@ -69,7 +69,7 @@ def test_the_table_on_top_decides_where_a_key_stands() -> None:
 
 def test_place_of_a_table_names_the_options_below_it() -> None:
     """A check of a table may be about any key in it, so each option below is named once."""
-    tree = moved(parse_toml("[scenario]\nkernel.a = 1\nmachine.b = 2\n", "x.toml")["scenario"], ())
+    tree = with_key(parse_toml("[scenario]\nkernel.a = 1\nmachine.b = 2\n", "x.toml")["scenario"], ())
     for path in ("kernel.c", "kernel.a", "machine.d"):
         tree = put(tree, tuple(path.split(".")), 5, f"--set {path}")
     places = {
@@ -90,16 +90,16 @@ def _place(tree: Table, path: str) -> str:
 
 def test_key_is_named_as_its_table_was_written() -> None:
     """A device with a count is written once, and the only disk needs no name."""
-    members = placed({"size": "1 GiB"}, ("machine", "device", "members"), "x.toml:4")
-    device = Table({"members": [members, members]}).at(("machine", "device"), "x.toml:3", {})
-    tree = Table({"machine": Table({"disks": {"sda": device}}).at(("machine",), "x.toml:2", {})})
+    members = place_tree({"size": "1 GiB"}, ("machine", "device", "members"), "x.toml:4")
+    device = Table({"members": [members, members]}).set_place(("machine", "device"), "x.toml:3", {})
+    tree = Table({"machine": Table({"disks": {"sda": device}}).set_place(("machine",), "x.toml:2", {})})
     path = ("machine", "disks", "sda", "members", "1", "size")
     assert place_and_key(tree, path) == ("x.toml:4", ("machine", "device", "members", "size"))
     assert place_and_key(tree, (*path[:3], "kind")) == ("x.toml:3", ("machine", "device", "kind"))
 
 
 def test_catalogue_part_has_the_place_of_the_table_around_it() -> None:
-    tree = Table({"machine": merged(MACHINES["loop-vm"], placed({}, ("machine",), "x.toml:2"))})
+    tree = Table({"machine": merge(MACHINES["loop-vm"], place_tree({}, ("machine",), "x.toml:2"))})
     path = ("machine", "processors", "count")
     assert place_and_key(tree, path) == ("x.toml:2", path)
 
@@ -147,24 +147,24 @@ def test_part_is_equal_after_a_round_trip_through_its_entries(parts: Mapping[str
 
 def table(entries: dict[str, Any], where: str = "") -> Table:
     """Return *entries* as a table that is written at *where*."""
-    written: Table = placed(entries, (), where)
+    written: Table = place_tree(entries, (), where)
     return written
 
 
 def test_tables_are_merged_key_by_key() -> None:
     """A table of another kind replaces the earlier table, whether or not the kind has a source."""
     base: dict[str, Any] = {"a": 1, "t": {"x": 1, "y": 2}, "d": {"kind": specified("ssd", "s"), "size": 1}}
-    assert merged(base, table({"a": 2, "t": {"y": 3}, "n": 4})) == {
+    assert merge(base, table({"a": 2, "t": {"y": 3}, "n": 4})) == {
         **base,
         "a": 2,
         "t": {"x": 1, "y": 3},
         "n": 4,
     }
-    assert merged(base, table({"d": {"kind": "disk"}}))["d"] == {"kind": "disk"}
+    assert merge(base, table({"d": {"kind": "disk"}}))["d"] == {"kind": "disk"}
     same = specified("ssd", "elsewhere")
-    assert merged(base, table({"d": {"kind": same}}))["d"] == {"kind": same, "size": 1}
-    assert merged(base, table({"t": 5}))["t"] == 5
-    assert merged(base, table({"a": {"z": 1}}))["a"] == {"z": 1}
+    assert merge(base, table({"d": {"kind": same}}))["d"] == {"kind": same, "size": 1}
+    assert merge(base, table({"t": 5}))["t"] == 5
+    assert merge(base, table({"a": {"z": 1}}))["a"] == {"z": 1}
     assert base["t"] == {"x": 1, "y": 2}, "the original table must not change"
 
 
@@ -197,7 +197,7 @@ def test_a_factor_in_a_variant_multiplies_the_scenarios_number() -> None:
 def test_a_configuration_may_give_the_range_of_a_number() -> None:
     stated = '{ assumed = 0.2, low = 0.1, high = 0.3, why = "a guess" }'
     text = f"{CONFIG}\nmachine.processors.cv = {stated}\n"
-    given = parse(text, "x.toml").cases[0].scenario.machine.processors.given("cv")
+    given = parse(text, "x.toml").cases[0].scenario.machine.processors.provenance("cv")
     assert given is not None
     assert (given.origin, given.value, given.low, given.high) == (Origin.ASSUMED, 0.2, 0.1, 0.3)
     assert given.source.endswith(": a guess")

@@ -36,7 +36,7 @@ def test_a_table_is_aligned() -> None:
     assert table(("name", "n"), [("a", "1"), ("long name", "22")]) == (
         "name        n\n---------  --\na           1\nlong name  22"
     )
-    assert table(("a", "bb"), [("x", "y")], left=2) == "a  bb\n-  --\nx  y"
+    assert table(("a", "bb"), [("x", "y")], left_columns=2) == "a  bb\n-  --\nx  y"
 
 
 def test_outcome_table_has_a_line_for_a_run() -> None:
@@ -257,7 +257,7 @@ def test_reproduction_table_has_a_row_for_each_figure() -> None:
 def test_fit_table_has_errors_in_percent_and_a_verdict() -> None:
     """The verdict states whether the fit is within 1 % of the committed constants."""
     fit: Any = SimpleNamespace(
-        fitted={"writer_scale": 2.14}, committed={"writer_scale": 2.1}, errors={"P13-wall-u": -0.0251},
+        constants={"writer_scale": 2.14}, committed={"writer_scale": 2.1}, errors={"P13-wall-u": -0.0251},
         agrees=False, rounds=4,
     )  # fmt: skip
     text = (
@@ -270,7 +270,7 @@ def test_fit_table_has_errors_in_percent_and_a_verdict() -> None:
     assert fit_table(fit) == text
     fit.agrees = True
     assert fit_table(fit).endswith("after 4 rounds the fit is within 1 % of the committed constants")
-    assert {"fitted", "committed", "errors", "agrees", "rounds"} <= {*Fit.__dataclass_fields__, *vars(Fit)}
+    assert {"constants", "committed", "errors", "agrees", "rounds"} <= {*Fit.__dataclass_fields__, *vars(Fit)}
 
 
 def test_fs_mark_table_shows_the_use_of_the_filesystem(capsys: pytest.CaptureFixture[str]) -> None:

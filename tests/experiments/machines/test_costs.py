@@ -43,7 +43,7 @@ def test_desk_takes_the_times_of_lists_extent_log_and_folio(
     """
     found = captured(tmp_path, monkeypatch, 4, kind=kind)
     assert (found.desk_file_ns, found.desk_request_ns) == (desk_ns, 500 + 100 + 300)
-    assert (found.found.file_ns, found.found.request_ns) == (22_400, 3_600)
+    assert (found.flusher_time.file_ns, found.flusher_time.request_ns) == (22_400, 3_600)
     assert found.flusher == pytest.approx(22_400 / desk_ns)
 
 
@@ -76,6 +76,6 @@ def test_command_takes_system_and_user_time_in_the_model(
 
 def test_files_may_have_four_pages_on_average(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of 3 and 5 pages are small; files of 4 and 5 pages are too large for a capture."""
-    assert captured(tmp_path, monkeypatch, 3, 5).found.pages == 8
+    assert captured(tmp_path, monkeypatch, 3, 5).flusher_time.pages == 8
     with pytest.raises(BadInput, match=r"has files of 4 pages; capture small files: fs_mark -S0 -n 20000"):
         captured(tmp_path, monkeypatch, 4, 5)

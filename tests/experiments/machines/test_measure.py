@@ -210,8 +210,8 @@ programs.p = "dd if=/dev/zero of=/f bs=1M count=1"
     write, writer = processors.paths.write, processors.paths.filesystems["ext4"].writer
     assert (write.call_ns, write.folio_ns, write.page_ns, writer.block_ns) == (1_000, 1_700, 300, 500)
     assert processors.program_scale == 2.0
-    assert processors.given("program_scale").origin.value == "measured"
-    assert write.given("folio_ns").origin.value == "measured"
+    assert processors.provenance("program_scale").origin.value == "measured"
+    assert write.provenance("folio_ns").origin.value == "measured"
 
 
 def test_measure_refuses_what_it_cannot_do(

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.pictures.facets import (
-    chosen,
     differing,
     lines_of,
     panels_of,
+    select,
     settings_of,
     usual_lines,
     where_of,
 )
 from wbsim.experiments.pictures.maps import heat_map
-from wbsim.experiments.pictures.plots import against
+from wbsim.experiments.pictures.plots import line_picture
 
 NAN = float("nan")
 
@@ -45,7 +45,7 @@ def test_another_swept_key_has_panels_and_no_band() -> None:
     Each panel has the lines of both kernels, without a band.
     """
     frame = swept(1, threads=[1, 2], speed=[4.0, 0.5, 1.0], kernel=["6.18", "5.15"])
-    figure = against(frame, "threads", ["write_iops"], ["kernel"], "t")
+    figure = line_picture(frame, "threads", ["write_iops"], ["kernel"], "t")
     assert [panel.get_title() for panel in figure.axes] == ["speed = 0.5", "speed = 1", "speed = 4"]
     for panel in figure.axes:
         assert [line.get_label() for line in panel.get_lines()] == ["6.18", "5.15"]
@@ -61,14 +61,14 @@ def test_another_swept_key_has_panels_and_no_band() -> None:
 def test_key_that_changes_with_x_has_no_panel() -> None:
     """Zips and Latin hypercubes give the other keys one value at each x."""
     frame = swept(2, threads=[1, 2, 3]).assign(memory=lambda of: of["threads"] * 7)
-    (panel,) = against(frame, "threads", ["write_iops"], [], "t").axes
+    (panel,) = line_picture(frame, "threads", ["write_iops"], [], "t").axes
     assert panel.get_title() == ""
     assert usual_lines(frame, "threads") == ["variant"]
     along = swept(1, threads=[1, 2], kernel=["a", "b"]).assign(
         plug=lambda of: of["kernel"].map({"a": 8, "b": 16})
     )
     assert usual_lines(along, "threads") == ["variant", "kernel"]
-    assert len(against(along, "threads", ["write_iops"], ["plug"], "t").axes) == 1
+    assert len(line_picture(along, "threads", ["write_iops"], ["plug"], "t").axes) == 1
 
 
 def test_more_lines_than_colours_become_panels() -> None:
@@ -77,7 +77,7 @@ def test_more_lines_than_colours_become_panels() -> None:
     assert usual_lines(frame, "threads") == ["variant", "kernel"]
     frame = swept(1, threads=[1, 2], speed=[*range(5)], depth=[*range(11)])
     assert usual_lines(frame, "threads") == ["variant", "speed", "depth"]
-    (panel,) = against(frame, "threads", ["write_iops"], usual_lines(frame, "threads"), "t").axes
+    (panel,) = line_picture(frame, "threads", ["write_iops"], usual_lines(frame, "threads"), "t").axes
     lines = panel.get_lines()
     assert len({(line.get_color(), line.get_marker()) for line in lines}) == len(lines) == 55
     assert lines[0].get_label() == "0, 0"
@@ -86,18 +86,18 @@ def test_more_lines_than_colours_become_panels() -> None:
 def test_variants_without_a_line_have_panels() -> None:
     """Lines by another key are not averages over variants."""
     frame = pd.concat([swept(1, threads=[1, 2], size=[1, 2]).assign(variant=name) for name in ("new", "old")])
-    figure = against(frame, "threads", ["write_iops"], ["size"], "t")
+    figure = line_picture(frame, "threads", ["write_iops"], ["size"], "t")
     assert [panel.get_title() for panel in figure.axes] == ["new", "old"]
 
 
 def test_too_many_panels_are_refused_with_their_values() -> None:
     """Six panels are drawn.  For seven the message names the keys with all values, and the two options."""
     frame = swept(1, threads=[1, 2], speed=[1, 2, 3, 4, 5, 6])
-    assert len(against(frame, "threads", ["write_iops"], [], "t").axes) == 6
+    assert len(line_picture(frame, "threads", ["write_iops"], [], "t").axes) == 6
     frame = swept(1, threads=[1, 2], speed=[4, 3, 2, 1], kernel=["x", "y"])
     told = r"kernel \(x, y\).*8 panels.*give --by KEY or --where KEY=VALUE"
     with pytest.raises(BadInput, match=r"speed \(1, 2, 3, 4\); " + told):
-        against(frame, "threads", ["write_iops"], [], "t")
+        line_picture(frame, "threads", ["write_iops"], [], "t")
     with pytest.raises(BadInput, match=r"depth \(0, 1, 2, 3, 4, 5, 6\)"):
         heat_map(
             swept(1, threads=[1, 2], speed=[1, 2], depth=[*range(7)]), "threads", "speed", "write_iops", "t"
@@ -120,7 +120,7 @@ def test_an_unknown_figure_is_left_out() -> None:
     frame.loc[frame["kernel"] == "b", "write_iops"] = NAN
     frame.loc[0, "write_iops"] = NAN
     frame["file_rate"] = NAN
-    iops, rate = against(frame, "threads", ["write_iops", "file_rate"], ["kernel"], "t").axes
+    iops, rate = line_picture(frame, "threads", ["write_iops", "file_rate"], ["kernel"], "t").axes
     (line,) = iops.get_lines()
     assert list(line.get_ydata()) == [1, 20.5, 40.5]
     assert not iops.texts
@@ -173,7 +173,7 @@ def test_where_accepts_values_in_any_written_form(key: str, text: Any, rows: lis
         "size": [4096, 5000], "speed": [0.5, 2.0], "kernel": ["5.15", "6.18"], "wbt": ["True", "False"],
         "replication": [0, 1],
     })  # fmt: skip
-    assert list(chosen(frame, {key: [text]}).index) == rows
+    assert list(select(frame, {key: [text]}).index) == rows
 
 
 def test_where_chooses_by_all_keys_and_any_value_of_each() -> None:
@@ -184,9 +184,9 @@ def test_where_chooses_by_all_keys_and_any_value_of_each() -> None:
     frame = swept(1, threads=[1, 2, 3], kernel=["a", "b"])
     where = where_of(["threads=1", "kernel=b", "threads=3"])
     assert where == {"threads": ["1", "3"], "kernel": ["b"]}
-    assert list(chosen(frame, where)["write_iops"]) == [10, 50]
+    assert list(select(frame, where)["write_iops"]) == [10, 50]
     with pytest.raises(BadInput, match="--where: threads: no remaining run has 4; use one of 1, 2, 3"):
-        chosen(frame, {"threads": ["1", "4"]})
+        select(frame, {"threads": ["1", "4"]})
     for wrong in ("kernel", "=a", "kernel="):
         with pytest.raises(BadInput, match=r"--where: is .*give KEY=VALUE"):
             where_of([wrong])

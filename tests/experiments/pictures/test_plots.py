@@ -19,7 +19,7 @@ from wbsim.experiments.pictures import plots
 from wbsim.experiments.pictures.axes import COLOURS, MARKERS, panels, scale_to, short, ticks_at
 from wbsim.experiments.pictures.facets import lines_of, panels_of
 from wbsim.experiments.pictures.maps import heat_map
-from wbsim.experiments.pictures.plots import Wanted, _as_file, against, frame_of, knees, plot_directory
+from wbsim.experiments.pictures.plots import Wanted, _as_file, frame_of, knees, line_picture, plot_directory
 from wbsim.experiments.pictures.time import over_time, rates_of
 from wbsim.experiments.results.dataset import with_setting
 from wbsim.experiments.results.figures import COLUMNS
@@ -52,7 +52,7 @@ def test_figure_is_drawn_against_the_swept_key() -> None:
 
     A text names the limit of the plug, and the legend stands below all panels.
     """
-    figure = against(FRAME, "threads", ["write_iops", "file_rate"], ["variant"], "A title, " * 20, 2)
+    figure = line_picture(FRAME, "threads", ["write_iops", "file_rate"], ["variant"], "A title, " * 20, 2)
     iops, rate = figure.axes
     held = [(2.0, 0.0), (2.0, 1.0)]
     assert lines(iops) == {"new": [(1, 60), (4, 100)], "old": [(1, 800), (4, 4_000)], "2": held}
@@ -79,16 +79,16 @@ def test_figure_is_drawn_against_the_swept_key() -> None:
 def test_lines_are_drawn_by_the_given_keys() -> None:
     """Each pair of a variant and a size has a line.  A key that does not differ is not part of its label."""
     frame = FRAME.assign(size=[1, 1, 2, 2, 2], same=7)
-    (panel,) = against(frame, "threads", ["file_rate"], ["variant", "size", "same"], "t").axes
+    (panel,) = line_picture(frame, "threads", ["file_rate"], ["variant", "size", "same"], "t").axes
     assert set(lines(panel)) == {"new, 1", "new, 2", "old, 1", "old, 2"}
-    (panel,) = against(frame, "threads", ["file_rate"], ["size"], "t").axes
+    (panel,) = line_picture(frame, "threads", ["file_rate"], ["size"], "t").axes
     assert lines(panel) == {"1": [(1, 2), (4, 1)], "2": [(1, 4), (4, 4)]}
 
 
 def test_text_points_stand_apart_in_their_order() -> None:
     """The points are evenly spaced and not joined, and each has its interval."""
     frame = FRAME.assign(threads=["noop", "deadline", "deadline", "noop", "deadline"])
-    (panel,) = against(frame, "threads", ["file_rate"], ["variant"], "t").axes
+    (panel,) = line_picture(frame, "threads", ["file_rate"], ["variant"], "t").axes
     new = panel.containers[0]
     assert list(new.lines[0].get_xdata()) == ["noop", "deadline"]
     assert new.lines[0].get_linestyle() == "None"
@@ -98,7 +98,7 @@ def test_text_points_stand_apart_in_their_order() -> None:
 def test_text_points_have_error_bars_of_their_interval() -> None:
     """Rates of 3 and 5 have a mean of 4, and an interval of 12.7062 on each side; a single run has none."""
     frame = FRAME.assign(threads=["noop", "deadline", "deadline", "noop", "deadline"])
-    (panel,) = against(frame, "threads", ["file_rate"], ["variant"], "t").axes
+    (panel,) = line_picture(frame, "threads", ["file_rate"], ["variant"], "t").axes
     (bars,) = panel.containers[0].lines[2]
     ends = [tuple(float(y) for _, y in segment) for segment in bars.get_segments()]
     assert ends == [(1, 1), pytest.approx((4 - 12.7062, 4 + 12.7062), rel=1e-4)]
@@ -107,7 +107,7 @@ def test_text_points_have_error_bars_of_their_interval() -> None:
 def test_more_variants_than_colours_are_all_drawn() -> None:
     """All 13 variants have a line."""
     frame = pd.concat([FRAME.assign(variant=name) for name in "abcdefghijklm"])
-    assert len(against(frame, "threads", ["file_rate"], ["variant"], "t").axes[0].get_lines()) == 13
+    assert len(line_picture(frame, "threads", ["file_rate"], ["variant"], "t").axes[0].get_lines()) == 13
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_axis_has_as_many_ticks_as_can_be_read(values: Any, ticks: list[float], 
 def test_runs_without_the_figure_on_the_axis_are_left_out() -> None:
     """If no run has the figure, the panel says so."""
     frame = FRAME.assign(write_iops=math.nan)
-    (panel,) = against(frame, "write_iops", ["file_rate"], ["variant"], "t").axes
+    (panel,) = line_picture(frame, "write_iops", ["file_rate"], ["variant"], "t").axes
     assert [text.get_text() for text in panel.texts] == ["no run has this figure"]
     frame.loc[frame.index[0], "write_iops"] = 5.0
-    (panel,) = against(frame, "write_iops", ["file_rate"], ["variant"], "t").axes
+    (panel,) = line_picture(frame, "write_iops", ["file_rate"], ["variant"], "t").axes
     assert [list(line.get_xdata()) for line in panel.get_lines()] == [[5.0]]
 
 
@@ -168,7 +168,7 @@ def test_numbers_on_axes_are_short(value: float, said: str) -> None:
 def test_axis_of_quantities_has_their_units(values: list[object], ticks: list[str]) -> None:
     """A number without a unit, and a factor, have none."""
     frame = with_setting(FRAME.iloc[:2], "key", values)
-    (panel,) = against(frame, "key", ["file_rate"], ["variant"], "t").axes
+    (panel,) = line_picture(frame, "key", ["file_rate"], ["variant"], "t").axes
     panel.figure.canvas.draw()
     assert [tick.get_text() for tick in panel.get_xticklabels()] == ticks
     assert [text for text, _ in panels_of(frame, ["key"])] == [f"key = {tick}" for tick in ticks]
@@ -366,7 +366,9 @@ def test_plot_command_draws_figures_against_keys(tmp_path: Path, capsys: pytest.
     )
     frame = frame_of(read_results(out), Wanted(where={"workload.filesize": ["2 MiB"]}))
     assert list(frame["workload.nrfiles"]) == [1, 2]
-    frame = frame_of(read_results(out), Wanted(x="kernel.dirty.dirty_bytes", by=("filesystem.agcount",)))
+    frame = frame_of(
+        read_results(out), Wanted(x="kernel.dirty.dirty_bytes", line_keys=("filesystem.agcount",))
+    )
     assert set(frame["kernel.dirty.dirty_bytes"]) == {2 << 20}
     assert frame["filesystem.agcount"].nunique() == 1
     assert set(COLUMNS) <= set(frame.columns)
@@ -397,7 +399,7 @@ def test_runs_without_the_key_of_an_axis_are_refused(
     assert main(["plot", out, "--x", "filesystem.agcount"]) == 2
     assert "filesystem.agcount: 1 of 2 runs lack this key; leave them out" in capsys.readouterr().err
     assert main(["plot", out, "--x", "filesystem.agcount", "--where", "variant=xfs"]) == 0
-    frame = frame_of(read_results(Path(out)), Wanted(by=("filesystem.agcount",)))
+    frame = frame_of(read_results(Path(out)), Wanted(line_keys=("filesystem.agcount",)))
     assert list(frame["filesystem.agcount"]) == ["4", "-"]
 
 

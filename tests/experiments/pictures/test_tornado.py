@@ -23,7 +23,7 @@ def found(
         Effect(Guess(f"g{number}", 2.0, 1.0, 5_000.0), 1.0, 0.0, low, high)
         for number, (low, high) in enumerate(ends)
     ]
-    return Sensitivity("A title", "wall_time", value, effects, interval, runs=9, refused=0)
+    return Sensitivity("A title", "wall_time", value, effects, interval, runs=9, refusal_count=0)
 
 
 def halves(panel: Any) -> list[tuple[int, str, float, float]]:

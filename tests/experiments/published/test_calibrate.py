@@ -61,7 +61,7 @@ def test_p13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     said: list[str] = []
     ran = simulate_by(monkeypatch, lambda job: p13(job, truth))
     made = fitted("P13", said)
-    assert made.fitted == {
+    assert made.constants == {
         "writer_scale": pytest.approx(2.5, rel=0.011), "flusher_scale": pytest.approx(1.4, rel=0.02),
         "exit_time": pytest.approx(3_000, rel=0.05),
     }  # fmt: skip
@@ -83,7 +83,7 @@ def test_fit_to_the_committed_constants_agrees(monkeypatch: pytest.MonkeyPatch) 
     simulate_by(monkeypatch, lambda job: p13(job, truth))
     made = fit(replace(of, constants=near), How(), lambda _: None)
     assert made.agrees
-    assert (made.rounds, made.fitted) == (1, truth)
+    assert (made.rounds, made.constants) == (1, truth)
 
 
 @pytest.mark.parametrize(("fitted", "agrees"), [(2.07, True), (2.05, True), (2.081, False), (2.039, False)])
@@ -128,7 +128,7 @@ def test_n10_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
     ran, said = simulate_by(monkeypatch, of), list[str]()
     made = fitted("N10", said)
-    assert made.fitted == {
+    assert made.constants == {
         "writer_scale": pytest.approx(2.6, rel=0.011), "link": pytest.approx(500_000_000, rel=0.011)
     }  # fmt: skip
     assert set(made.errors) == {"N10-one-bw", "N10-two-same-bw"}
@@ -159,7 +159,7 @@ def test_v13_s_constants_are_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
 
     simulate_by(monkeypatch, of)
     made = fitted("V13", [])
-    assert made.fitted == {name: pytest.approx(value, rel=0.02) for name, value in truth.items()}
+    assert made.constants == {name: pytest.approx(value, rel=0.02) for name, value in truth.items()}
     assert set(made.errors) == set(rows)
 
 
@@ -181,7 +181,7 @@ def test_w25_s_scale_is_between_its_two_rows(monkeypatch: pytest.MonkeyPatch) ->
 
     ran, said = simulate_by(monkeypatch, of), list[str]()
     made = fitted("W25", said)
-    assert made.fitted == {"transaction_scale": pytest.approx(0.25, rel=0.011)}
+    assert made.constants == {"transaction_scale": pytest.approx(0.25, rel=0.011)}
     assert made.errors["W25-A-pm-u"] == pytest.approx(-0.2, abs=0.01)
     assert made.errors["W25-B-pm-u"] == pytest.approx(0.25, abs=0.015)
     assert len({job.case.variant for job in ran}) == 2
@@ -209,7 +209,7 @@ def test_fitted_exit_time_is_never_negative() -> None:
 def test_catalogue_names_the_rows_that_decide_each_constant(report: str) -> None:
     """The targets in a machine's file are the rows of the fit."""
     of = CALIBRATIONS[report]()
-    numbers = {f"machine.{number.path}": number.given for number in MACHINES[of.machine].numbers()}
+    numbers = {f"machine.{number.path}": number.provenance for number in MACHINES[of.machine].numbers()}
     for constant in of.constants.values():
         for key in constant.keys:
             path = key.partition("=")[0].replace("machine.device", "machine.disks.vdb.device")

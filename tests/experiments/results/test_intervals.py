@@ -149,11 +149,11 @@ def test_steady_part_weighs_iterations_by_their_lengths() -> None:
     steady = steady_of(FIGURES["write_iops"], run)
     assert steady is not None
     assert steady.value == pytest.approx(8_000 / 160)
-    assert steady.since == 200
+    assert steady.start_s == 200
     again = replace(run, samples=(sample(0, 1, 1, 1, 0, 0, 0), *run.samples))
     together = steady_of(FIGURES["write_iops"], again)
     assert together is not None
-    assert together.since == 200, "two iterations that end at one instant count as one"
+    assert together.start_s == 200, "two iterations that end at one instant count as one"
     assert len(series_of(FIGURES["write_iops"], run)) == 100
     assert steady_of(FIGURES["wall_time"], run) is None, "wall time has no series of iterations"
     assert steady_of(FIGURES["write_iops"], RUN) is None, "one iteration is too few"

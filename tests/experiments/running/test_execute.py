@@ -34,7 +34,7 @@ TEXT = loop_config(f"{FIO} --rw=randwrite --nrfiles=2 --filesize=1m --name=a", d
 
 def experiment(*lists: str) -> Experiment:
     """Return an experiment of small files with the swept *lists*."""
-    return parse(TEXT, "x.toml", asked=Asked(lists))
+    return parse(TEXT, "x.toml", sweep=Asked(lists))
 
 
 def jobs_of(*lists: str, replications: int = 1) -> list[Job]:
@@ -344,11 +344,11 @@ def test_briefly_stopped_worker_is_not_lost(seen: Path) -> None:
         for _ in range(2):
             os.kill(pid, signal.SIGSTOP)
             time.sleep(0.05)
-            assert crew.lost() == []
+            assert crew.stopped_workers() == []
             time.sleep(0.4)
-            assert crew.lost() == []
+            assert crew.stopped_workers() == []
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.05)
-            assert crew.lost() == []
+            assert crew.stopped_workers() == []
     finally:
         crew.dismiss()

@@ -24,7 +24,7 @@ def test_line_shows_share_and_time_left(
     meter.note(0, Progress("a", 0.2, 1.0))
     capsys.readouterr()
     meter.note(0, Progress("a", 1.0, 9.0))
-    meter.ended(0)
+    meter.finish(0)
     assert capsys.readouterr().err == ""
     now[0] = 130.1
     meter.note(1, Progress("b", 0.5, 12.4))
@@ -34,11 +34,11 @@ def test_line_shows_share_and_time_left(
     meter.note(2, Progress("c" * 200, 0.1, 1.0))
     assert len(capsys.readouterr().err) == len("\r\x1b[K") + 150
     now[0] = 100_000
-    meter.ended(1)
-    meter.ended(2)
+    meter.finish(1)
+    meter.finish(2)
     capsys.readouterr()
     now[0] = 200_000
-    meter.ended(3)
+    meter.finish(3)
     assert capsys.readouterr().err == "", "all runs are done"
     meter.clear()
     assert capsys.readouterr().err == "\r\x1b[K"

@@ -229,7 +229,7 @@ def test_levels_equal_the_state_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
             "time_ns": machine.env.now, "dirty": pages[0] / 256, "writeback": (pages[1] - pages[0]) / 256,
             "background": thresholds.background / 256, "limit": thresholds.limit / 256,
             "held_writers": len(held), "flushers": machine.flushers.alive, "dirty_at_end": pages[1] / 256,
-            "written_back": cache.written / 256,
+            "written_back": cache.written_pages / 256,
             "flushed": sum(wb.flushed_pages for wb in cache.wbs) / 256,
             "flushed_files": sum(wb.flushed_inodes for wb in cache.wbs),
             "flusher_spin_time": sum(of.task.spin_ns for of in machine.flushers.threads) / 1e9,
@@ -240,7 +240,7 @@ def test_levels_equal_the_state_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
                 f"{name} write_wait_ns": queue.stat.writes.wait_ns, f"{name} reads": queue.stat.reads.ios,
                 f"{name} read_wait_ns": queue.stat.reads.wait_ns,
                 f"{name} busy_ns": queue.busy_ns,
-                f"{name} queued": len(queue.elevator.waiting) + queue.stat.in_flight,
+                f"{name} queued": len(queue.elevator.requests) + queue.stat.in_flight,
             }  # fmt: skip
         looked.append(row)
 

@@ -415,7 +415,7 @@ def test_directory_of_another_experiment_is_refused(tmp_path: Path) -> None:
         )
     assert place.read_text() == json.dumps(PLAN)
     Runs(how, "t", ("n",))
-    Runs(how, "Two", beside=True)
+    Runs(how, "Two", shared=True)
     for replaced in ("{", json.dumps({**PLAN, "runs": []})):
         place.write_text(replaced)
         Runs(how, "Two")

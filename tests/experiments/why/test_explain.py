@@ -125,15 +125,15 @@ def test_text_of_a_run_names_the_bottleneck() -> None:
         "slow: 0.00 s, held back by thread sda/flusher, in use for 75.0 % of it; then processors 40.0 %,"
         " lock sda/list_lock 10.0 %, thread a/process 0 5.0 %"
     )
-    assert verdict(SLOW, others=0).endswith("75.0 % of it")
+    assert verdict(SLOW, count=0).endswith("75.0 % of it")
     half = SLOW._replace(uses={"processors": 0.1, "thread a": 0.5})
-    assert verdict(half, others=0) == "slow: 0.00 s, held back by thread a, in use for 50.0 % of it"
+    assert verdict(half, count=0) == "slow: 0.00 s, held back by thread a, in use for 50.0 % of it"
     idle = SLOW._replace(uses={"processors": 0.1, "thread a": 0.499})
-    assert verdict(idle, others=0) == (
+    assert verdict(idle, count=0) == (
         "slow: 0.00 s, held back by nothing in particular; most used was thread a, in use for 49.9 % of it"
     )
     paused = SLOW._replace(uses={"pauses of dd": 0.9, "processors": 0.1})
-    assert verdict(paused, others=0) == (
+    assert verdict(paused, count=0) == (
         "slow: 0.00 s, held back by pauses of dd, which the program itself sets, for 90.0 % of it"
     )
     assert lives_table(SLOW).splitlines() == [
@@ -378,7 +378,7 @@ def test_time_of_every_thread_is_accounted_for(command: str, filesystem: str, ke
     machine = simulate(case, 1)
     of = lives_of(machine)
     assert not [name for name, life in of.items() if "system other" in life]
-    lengths = {thread.task.name: thread.task.running for thread in machine.threads}
+    lengths = {thread.task.name: thread.task.on_cpu for thread in machine.threads}
     assert {name for name, life in of.items() if sum(life.values()) != machine.env.now} <= {
         name for name, running in lengths.items() if running
     }

@@ -80,9 +80,9 @@ def test_a_sensitivity_lists_what_the_model_refuses(monkeypatch: pytest.MonkeyPa
     found = sensitivity(case, "wall_time", How(), trajectories=3, most=2, sobol=0)
     (reason,) = found.refusals
     assert reason.causes == (cv.path,)
-    assert found.refused == len(reason.points) > 0
+    assert found.refusal_count == len(reason.points) > 0
     lines = found.text().splitlines()
     (late,) = lines[lines.index("refused runs, by reason:") + 1 :]
     assert f"a law of the model is broken: cv {cv.high} breaks it; with {cv.path} = {cv.high:g}" in late
     (told,) = json.loads(json.dumps(found.document()))["refusals"]
-    assert len(told["points"]) == found.refused
+    assert len(told["points"]) == found.refusal_count

@@ -56,8 +56,10 @@ def test_every_assumed_number_with_a_range_is_a_guess() -> None:
     """No other number is a guess.  Each guess can be set alone, and keeps its origin."""
     scenario = case().scenario
     guesses = guesses_of(scenario)
-    assumed = [n for n in scenario.numbers() if n.given is not None and n.given.origin is Origin.ASSUMED]
-    ranged = [n for n in assumed if n.given is not None and n.given.low != n.given.high]
+    assumed = [
+        n for n in scenario.numbers() if n.provenance is not None and n.provenance.origin is Origin.ASSUMED
+    ]
+    ranged = [n for n in assumed if n.provenance is not None and n.provenance.low != n.provenance.high]
     assert {of.path for of in guesses} == {n.path for n in ranged if not isinstance(n.value, str | bool)}
     assert len(guesses) > 10
     for guess in guesses:
@@ -66,8 +68,8 @@ def test_every_assumed_number_with_a_range_is_a_guess() -> None:
         after = {n.path: n.value for n in moved.numbers()}
         assert {path for path in before if before[path] != after[path]} <= {guess.path}
         (number,) = (n for n in moved.numbers() if n.path == guess.path)
-        assert number.given is not None
-        assert number.given.origin is Origin.ASSUMED
+        assert number.provenance is not None
+        assert number.provenance.origin is Origin.ASSUMED
 
 
 def test_range_with_distant_ends_is_logarithmic() -> None:
@@ -78,10 +80,10 @@ def test_range_with_distant_ends_is_logarithmic() -> None:
     * 0 to 3, in whole numbers: the middle is 2.
     * 0 to 10 000: the middle is 5 000, because 0 has no logarithm.
     """
-    assert Guess("a", 1.0, 1.0, 10_000.0).at(0.5) == pytest.approx(100)
-    assert Guess("a", 1.0, 1.0, 30.0).at(0.5) == 15.5
-    assert Guess("a", 1, 0, 3).at(0.5) == 2
-    assert Guess("a", 1.0, 0.0, 10_000.0).at(0.5) == 5_000
+    assert Guess("a", 1.0, 1.0, 10_000.0).value_at(0.5) == pytest.approx(100)
+    assert Guess("a", 1.0, 1.0, 30.0).value_at(0.5) == 15.5
+    assert Guess("a", 1, 0, 3).value_at(0.5) == 2
+    assert Guess("a", 1.0, 0.0, 10_000.0).value_at(0.5) == 5_000
 
 
 @pytest.mark.long
@@ -121,7 +123,7 @@ def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def drawn(*effects: Effect) -> Any:
     """Return the panel of the tornado of *effects* on a wall time of 10 s."""
-    found = Sensitivity("A title", "wall_time", 10.0, list(effects), None, runs=5, refused=0)
+    found = Sensitivity("A title", "wall_time", 10.0, list(effects), None, runs=5, refusal_count=0)
     (panel,) = tornado(found).axes
     return panel
 
@@ -153,7 +155,7 @@ def test_tornado_has_ranges_and_figure_with_units() -> None:
     labels = [label.get_text() for label in panel.get_yticklabels()]
     assert labels == ["wake\n2 us .. 20 us", "cache\n64 MiB .. 2 GiB", "cv\n0.1 .. 1"]
     assert panel.get_xlabel() == "wall time, s"
-    found = Sensitivity("t", "write_iops", 10.0, [], None, runs=1, refused=0)
+    found = Sensitivity("t", "write_iops", 10.0, [], None, runs=1, refusal_count=0)
     assert tornado(found).axes[0].get_xlabel() == "write IOPS, 1/s"
 
 
@@ -226,10 +228,10 @@ def test_refused_runs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     simulate_by(monkeypatch, of)
     found = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0)
-    assert found.refused > 0
+    assert found.refusal_count > 0
     assert found.interval is None
     assert found.effects[0].guess.path == WAKE
-    assert f"{found.refused} of them refused" in found.text()
+    assert f"{found.refusal_count} of them refused" in found.text()
     base = Job(case(), 1).case.scenario
 
     def only_base(job: Job) -> Any:
@@ -255,7 +257,7 @@ def test_refused_draw_moves_to_the_nearest_allowed_value(monkeypatch: pytest.Mon
     monkeypatch.setattr(sensitivity_module, "with_numbers", refuses)
     jobs = simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=1 + share(job, WAKE)))
     found = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0)
-    assert found.refused == 0
+    assert found.refusal_count == 0
     wakes = {number.value for job in jobs for number in job.case.scenario.numbers() if number.path == WAKE}
     assert 9_990 < max(wakes) <= 10_000
     assert found.effects[0].guess.path == WAKE
@@ -289,7 +291,7 @@ def test_no_draw_is_refused_by_the_configuration(
     (only,) = parse(DRAWN % (machine, more, filesystem), "x.toml").cases
     jobs = simulate_by(monkeypatch, lambda _: RUN)
     found = sensitivity(only, "wall_time", How(), trajectories=3, most=2, sobol=0)
-    assert found.refused == 0
+    assert found.refusal_count == 0
     drawn: dict[str, set[Any]] = {guess.path: set() for guess in guesses_of(only.scenario)}
     for job in jobs:
         for number in job.case.scenario.numbers():
@@ -330,8 +332,8 @@ def test_filesystem_with_a_size_keeps_it() -> None:
 def test_multiples_stay_within_the_range() -> None:
     """A step of 4 096 between 5 000 and 13 000 leaves 8 192 and 12 288; without a multiple nothing moves."""
     guess = Guess("a", 8_192, 5_000, 13_000, step=4_096)
-    assert [guess.at(share) for share in (0.0, 0.5, 1.0)] == [8_192, 8_192, 12_288]
-    assert Guess("a", 5_500, 5_000, 6_000, step=4_096).at(1.0) == 5_500
+    assert [guess.value_at(share) for share in (0.0, 0.5, 1.0)] == [8_192, 8_192, 12_288]
+    assert Guess("a", 5_500, 5_000, 6_000, step=4_096).value_at(1.0) == 5_500
 
 
 def test_sensitivity_command_prints_a_table_and_draws_a_picture(

@@ -14,14 +14,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from wbsim.models.arrays.sorted_table import (
     WIDTH,
     Table,
-    after,
-    before,
     entries,
     find,
     insert,
     is_in,
     key_at,
     new_tables,
+    place_after,
+    place_before,
     remove_at,
     replace_key,
     value_at,
@@ -46,7 +46,7 @@ def walked(table: Table) -> list[int]:
     found, place = [], (0, 0)
     while is_in(table, *place):
         found.append(key_at(table, *place))
-        place = after(table, *place)
+        place = place_after(table, *place)
     return found
 
 
@@ -113,7 +113,7 @@ class ThreeTables(RuleBasedStateMachine):
             if self.valued:
                 assert value_at(self.table, *place) == 10 * self.keys[at]
         if self.keys:
-            left = before(self.table, *place)
+            left = place_before(self.table, *place)
             assert is_in(self.table, *left) == (at > 0)
             assert not at or key_at(self.table, *left) == self.keys[at - 1]
 
@@ -126,7 +126,7 @@ class ThreeTables(RuleBasedStateMachine):
                 assert entries(tables, number).T.tolist() == [expected, values]
                 table = table_of(tables, number)
                 assert walked(table) == expected
-                used = table.order[: table.used[0]].tolist()
+                used = table.order[: table.lengths[0]].tolist()
                 assert [int(table.rows.keys[row, 0]) for row in used] == table.lowest[: len(used)].tolist()
                 assert all(0 < table.rows.counts[row] <= WIDTH for row in used)
                 all_used += used
@@ -154,9 +154,9 @@ def test_a_full_row_is_split_in_the_middle() -> None:
     """A row has room for 128 keys.  Key 129 splits the row into halves of 64, and belongs to either half."""
     for new, counts in ((5, [65, 64]), (1_005, [64, 65]), (635, [65, 64]), (645, [64, 65])):
         table = filled(range(0, 10 * WIDTH, 10))
-        assert (*table.used, *table.rows.sizes) == (1, 1, 0)
+        assert (*table.lengths, *table.rows.sizes) == (1, 1, 0)
         insert(table, new, 7)
-        assert (*table.used, *table.rows.sizes) == (2, 2, 0)
+        assert (*table.lengths, *table.rows.sizes) == (2, 2, 0)
         assert table.rows.counts[table.order[:2]].tolist() == counts
         assert value_at(table, *find(table, new)) == 7
         assert table.lowest[:2].tolist() == [0, 640]
@@ -178,11 +178,11 @@ def test_an_empty_row_is_used_again() -> None:
     first = int(table.order[0])
     for _ in range(int(table.rows.counts[first])):
         remove_at(table, 0, 0)
-    assert (*table.used, *table.rows.sizes, table.rows.again[0]) == (1, 2, 1, first)
+    assert (*table.lengths, *table.rows.sizes, table.rows.again[0]) == (1, 2, 1, first)
     assert table.lowest[0] == 640
     for key in range(2_000, 2_100):
         insert(table, key, 0)
-    assert (*table.used, *table.rows.sizes) == (2, 2, 0)
+    assert (*table.lengths, *table.rows.sizes) == (2, 2, 0)
     assert int(table.order[1]) == first
 
 

@@ -139,7 +139,7 @@ class Block(RuleBasedStateMachine):
         assert sum(self.fates.values()) == len(self.submitted)
         queue = self.layer.queue
         self.waits.check({"sda": queue})
-        assert (queue.pool(False).count, queue.stat.in_flight, len(queue.elevator.waiting)) == (0, 0, 0)
+        assert (queue.pool(False).count, queue.stat.in_flight, len(queue.elevator.requests)) == (0, 0, 0)
         assert queue.stat.writes.ios == len(self.layer.device.requests) <= self.fates["getrq"]
 
     def teardown(self) -> None:

@@ -33,7 +33,7 @@ def elevator(scheduler: str, of: QueueLimits | None = None) -> Elevator:
 
 def drain(of: Elevator) -> list[Request]:
     """Take all requests, in dispatch order."""
-    return [leave(of) for _ in range(len(of.waiting))]
+    return [leave(of) for _ in range(len(of.requests))]
 
 
 @pytest.mark.parametrize(("scheduler", "front"), [("noop", Merge.NEW), ("deadline", Merge.FRONT)])

@@ -86,7 +86,7 @@ class Sweep(RuleBasedStateMachine):
         self.arrived.remove(request)
         self.hashed.discard(id(request))
 
-    def touching(self, name: str, sector: int) -> Request | None:
+    def neighbours(self, name: str, sector: int) -> Request | None:
         """Return the oldest waiting request whose attribute *name* is *sector*."""
         return next((of for of in self.arrived if getattr(of, name) == sector), None)
 
@@ -103,11 +103,11 @@ class Sweep(RuleBasedStateMachine):
             return self.grown(last, bio)
         if self.nomerges == 1:
             return Merge.NEW
-        before = self.touching("end_sector", bio.start_sector)
+        before = self.neighbours("end_sector", bio.start_sector)
         found = before is not None and id(before) in self.hashed and self.alike(before, bio)
         if found and before is not None and self.grown(before, bio) is Merge.BACK:
             return Merge.BACK
-        after = self.touching("start_sector", bio.start_sector + 8) if self.sorts else None
+        after = self.neighbours("start_sector", bio.start_sector + 8) if self.sorts else None
         return Merge.NEW if after is None or not self.alike(after, bio) else self.grown(after, bio)
 
     def alike(self, request: Request, other: Bio | Request) -> bool:
@@ -124,7 +124,7 @@ class Sweep(RuleBasedStateMachine):
         self.last = request
         self.hashed.add(id(request))
         if self.sorts and merge is Merge.BACK:
-            after = self.touching("start_sector", request.end_sector)
+            after = self.neighbours("start_sector", request.end_sector)
             if after is not None:
                 self.joins(request, after)
         elif self.sorts:
@@ -144,7 +144,7 @@ class Sweep(RuleBasedStateMachine):
     def joins_predecessors(self, request: Request) -> None:
         """Join *request* with the request that ends where it starts, and so on."""
         while True:
-            before = self.touching("end_sector", request.start_sector)
+            before = self.neighbours("end_sector", request.start_sector)
             if before is None or id(before) not in self.hashed or not self.joins(before, request):
                 return
             request = before
@@ -154,7 +154,7 @@ class Sweep(RuleBasedStateMachine):
         if self.arrived and self.nomerges < 2:
             places = [self.last]
             if not self.nomerges:
-                before = self.touching("end_sector", request.start_sector)
+                before = self.neighbours("end_sector", request.start_sector)
                 places.append(before if before is not None and id(before) in self.hashed else None)
             for number, place in enumerate(places):
                 if place is None or not self.alike(place, request):
@@ -249,7 +249,7 @@ class Sweep(RuleBasedStateMachine):
     @rule(place=st.integers(0, 30))
     def look(self, place: int) -> None:
         """Compare the requests that a bio at *place* would be tried against."""
-        found = [self.touching("end_sector", 8 * place), self.touching("start_sector", 8 * place + 8)]
+        found = [self.neighbours("end_sector", 8 * place), self.neighbours("start_sector", 8 * place + 8)]
         if found[0] is not None and id(found[0]) not in self.hashed:
             found[0] = None
         if not self.sorts:
@@ -260,7 +260,7 @@ class Sweep(RuleBasedStateMachine):
                 of for of in found
                 if of and self.alike(of, bio) and self.nomerges < (1 if of is not self.last else 2)
             ]  # fmt: skip
-            assert [facts(of) for of in self.of.touching(bio)] == [facts(of) for of in tried]
+            assert [facts(of) for of in self.of.neighbours(bio)] == [facts(of) for of in tried]
 
     @invariant()
     def both_are_the_same(self) -> None:
@@ -268,10 +268,10 @@ class Sweep(RuleBasedStateMachine):
 
         Requests stay within the limits, and each joined request is put once.
         """
-        assert [facts(request) for request in self.of.waiting] == [facts(of) for of in self.arrived]
-        held = [bio.start_sector // 8 for request in self.of.waiting for bio in request.bios]
+        assert [facts(request) for request in self.of.requests] == [facts(of) for of in self.arrived]
+        held = [bio.start_sector // 8 for request in self.of.requests for bio in request.bios]
         assert sorted(held) == sorted(self.sectors)
-        assert all(request.sectors <= MOST_SECTORS for request in self.of.waiting)
+        assert all(request.sectors <= MOST_SECTORS for request in self.of.requests)
         assert len(self.put) == self.joined
         self.of.check()
 
@@ -398,7 +398,7 @@ def test_asynchronous_slice_of_cfq_has_40_ms_or_16_requests() -> None:
 def issued(of: Elevator, now_ns: int) -> list[Request]:
     """Return the requests that leave at *now_ns*, until none may."""
     taken: list[Request] = []
-    while of.waiting and (request := of.next(now_ns)) is not None:
+    while of.requests and (request := of.next(now_ns)) is not None:
         taken.append(request)
     return taken
 
@@ -409,14 +409,14 @@ def test_cfq_holds_asynchronous_requests_back_during_synchronous_ones() -> None:
     A flush, which passes the scheduler, has no effect at its end.
     """
     of = filled("cfq", 16, *((start, 0, False) for start in range(0, 1_000, 20)))
-    of.completed(Request(Bio(0, 8, sync=True)), 300 * MS)
+    of.complete(Request(Bio(0, 8, sync=True)), 300 * MS)
     assert len(issued(of, 300 * MS)) == 50
     of = filled("cfq", 16, (0, 0, True), (100, 0, True), (200, 0, False), (300, 0, False))
     first, second = issued(of, 0)
     assert (first.start_sector, second.start_sector) == (0, 100)
-    of.completed(first, 1)
+    of.complete(first, 1)
     assert issued(of, 1) == []
-    of.completed(second, 2)
+    of.complete(second, 2)
     assert [request.start_sector for request in issued(of, 2)] == [200, 300]
 
 
@@ -427,13 +427,13 @@ def test_delayed_synchronous_request_limits_the_depth_of_cfq(took_ms: int, later
     """After one that took 125 ms, the device may have one asynchronous request, and one more each 100 ms."""
     of = filled("cfq", 16, (0, 0, True))
     (request,) = issued(of, 0)
-    of.completed(request, took_ms * MS)
+    of.complete(request, took_ms * MS)
     now_ns = (took_ms + later_ms) * MS
     for start in range(1_000, 2_000, 20):
         of.insert(Request(Bio(start, 8), now_ns))
     taken = issued(of, now_ns)
     assert len(taken) == most
-    of.completed(taken[0], now_ns)
+    of.complete(taken[0], now_ns)
     assert len(issued(of, now_ns)) == (1 if most < 50 else 0)
 
 
@@ -442,12 +442,12 @@ def test_cfq_without_low_latency_has_sixteen_in_the_device() -> None:
     of = Elevator(io_scheduler("cfq", new=False), BOUNDS)
     of.insert(Request(Bio(0, 8, sync=True)))
     (request,) = issued(of, 0)
-    of.completed(request, 300 * MS)
+    of.complete(request, 300 * MS)
     for start in range(1_000, 2_000, 20):
         of.insert(Request(Bio(start, 8), 300 * MS))
     taken = issued(of, 300 * MS)
     assert len(taken) == 16
-    of.completed(taken[5], 300 * MS)
+    of.complete(taken[5], 300 * MS)
     assert len(issued(of, 300 * MS)) == 1
 
 

@@ -404,8 +404,8 @@ def test_flush_passes_the_requests_that_wait(scheduler: str) -> None:
             yield from block.submit(thread, block.bio(start))
         flush = Bio(9_000, 8, op=FLUSH, queue=block.queue, sync=True, nomerge=True, meta=True)
         yield from block.submit(thread, flush)
-        assert block.queue.waiting == 4
+        assert block.queue.queue_length == 4
 
     block.run(body)
     assert [request.start_sector for request in block.device.requests] == [0, 9_000, 1_000, 2_000, 3_000]
-    assert block.queue.waiting == 0
+    assert block.queue.queue_length == 0

@@ -268,7 +268,7 @@ def test_end_of_congestion_wakes_all_sleepers_of_congestion_wait() -> None:
 
     for task, steps in (sleeper("a", 100, 100), sleeper("b", 500), sleeper("c", 50)):
         env.start(task, steps)
-    env.call_at(60, 0, congestion.ended)
+    env.call_at(60, 0, congestion.end)
     left: list[int] = []
     env.call_at(60, 1 << 40, lambda: left.append(len(congestion.sleepers)))
     env.run()

@@ -64,7 +64,7 @@ def test_copy_of_a_file_is_the_drive(name: str, tmp_path: Path) -> None:
     drive, copy = drives_of(release_of("6.1"))[name], case.scenario.machine.disks["new"]
     assert copy.model_dump() == drive.model_dump()
     origins = [
-        [number.given.origin for number in spec.numbers() if number.given is not None]
+        [number.provenance.origin for number in spec.numbers() if number.provenance is not None]
         for spec in (copy, drive)
     ]
     assert origins[0] == origins[1]
@@ -100,7 +100,7 @@ def test_copy_of_a_file_is_the_machine(name: str, release: str, tmp_path: Path) 
     (case,) = parse(text.replace("20 GB", "1 GB"), str(tmp_path / "x.toml")).cases
     machine, copy = machines_of(release_of(release))[name], case.scenario.machine
     assert {**copy.model_dump(), "name": name} == machine.model_dump()
-    known, copied = ({number.path: number.given for number in of.numbers()} for of in (machine, copy))
+    known, copied = ({number.path: number.provenance for number in of.numbers()} for of in (machine, copy))
     for path, given in known.items():
         own = copied[path]
         assert given is not None
@@ -161,7 +161,7 @@ def test_one_file_is_a_new_drive(folder: Path) -> None:
     device = small.device.model_dump()
     assert device == {**base.device.model_dump(), "outer": 1_500_000_000, "track_seek": 1_000_000}
     assert small.queue.model_dump() == drives_of(release_of("6.1"))["virtio-disk"].queue.model_dump()
-    given = small.device.given("track_seek")
+    given = small.device.provenance("track_seek")
     assert given is not None
     assert (given.origin, given.low, given.high, given.source) == (
         Origin.ASSUMED,

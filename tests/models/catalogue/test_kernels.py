@@ -24,7 +24,7 @@ def test_every_series_is_in_the_catalogue(series: str) -> None:
     assert kernel.name == series
     assert KERNELS[f"{series}.999-generic"].model_copy(update={"name": series}) == kernel
     assert f"{series}.1" in KERNELS
-    assert all(number.given is not None for number in kernel.numbers())
+    assert all(number.provenance is not None for number in kernel.numbers())
 
 
 @pytest.mark.parametrize("name", ["2.6.28", "2.6.9", "6.19", "7.0", "1", "linux", "", "3", "3."])

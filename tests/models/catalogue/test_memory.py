@@ -35,13 +35,13 @@ workload.command = "dd if=/dev/zero of=/f bs=1M count=1"
 def test_machine_may_have_from_512_mib_to_1_tib(name: str) -> None:
     """The kernel keeps the same share of each size; its range has the same share, too."""
     own = MACHINES[name].memory
-    given = own.given("kernel_reserve")
+    given = own.provenance("kernel_reserve")
     assert given is not None
     for size in (512 * MIB, 777 * MIB, GIB, 3 * GIB, own.memory, 100 * GIB, 1024 * GIB):
         memory = memory_of(name, f"memory={size} B")
         assert memory.memory == size
         assert memory.kernel_reserve == round(own.kernel_reserve * size / own.memory)
-        found = memory.given("kernel_reserve")
+        found = memory.provenance("kernel_reserve")
         assert found is not None
         assert found.origin == given.origin
         assert (found.low, found.high) == tuple(

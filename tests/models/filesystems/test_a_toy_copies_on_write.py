@@ -173,4 +173,4 @@ def test_copy_on_write_filesystem_keeps_all_laws_of_a_run(monkeypatch: pytest.Mo
     filesystem: Any = only(machine.mounts).filesystem
     blocks = np.concatenate([file.pages.blocks[: file.size] + file.base for file in filesystem.layouts()])
     assert len(blocks) == len(set(blocks.tolist())) == 2_048
-    assert filesystem.placement.next_block == machine.cache.written > 3_000
+    assert filesystem.placement.next_block == machine.cache.written_pages > 3_000

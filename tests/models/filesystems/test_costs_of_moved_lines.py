@@ -14,7 +14,7 @@ from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.filesystems.spec import FlusherCosts
 from wbsim.models.interfaces import Thread
-from wbsim.models.machine import build, scaled
+from wbsim.models.machine import build, scale
 from wbsim.sim.engine import Environment, Steps
 from wbsim.sim.sync import HandOff
 
@@ -107,5 +107,5 @@ def test_lines_from_another_node_take_longer() -> None:
 def test_slower_processors_have_as_many_lines() -> None:
     """A factor of processor times multiplies times, but not numbers of lines."""
     costs = FlusherCosts(map_ns=3, page_ns=2, ioend_ns=1, map_lines=5, ioend_lines=4)
-    slower = scaled(costs, 2.0)
+    slower = scale(costs, 2.0)
     assert (slower.map_ns, slower.ioend_ns, slower.map_lines, slower.ioend_lines) == (6, 2, 5, 4)

@@ -111,19 +111,19 @@ def test_window_lies_next_to_its_neighbour_or_at_the_goal() -> None:
     """
     fs = ext4()
     file = opened(4_096, range(512, 600), 3_000)
-    first, got = fs.beside(inode(), file, 512, 1_024)
+    first, got = fs.extend(inode(), file, 512, 1_024)
     assert got == 512
     assert fs.goals[12 % len(fs.goals)] == first // GROUP_BLOCKS
     states, blocks = file.pages.states, file.pages.blocks
     states[1_023], blocks[1_023] = MAPPED, first + 511
-    assert fs.beside(inode(), file, 1_024, 1_536) == (first + 512, 512)
+    assert fs.extend(inode(), file, 1_024, 1_536) == (first + 512, 512)
     states[2_048], blocks[2_048] = MAPPED, first + 5_000
-    assert fs.beside(inode(), file, 1_536, 2_048) == (first + 5_000 - 512, 512)
-    taken, got = fs.beside(inode(), file, 1_024, 1_536)
+    assert fs.extend(inode(), file, 1_536, 2_048) == (first + 5_000 - 512, 512)
+    taken, got = fs.extend(inode(), file, 1_024, 1_536)
     assert got == 512
     assert taken != first + 512, "the block after the first run is taken"
     fs.goals[12 % len(fs.goals)] = 40
-    assert fs.beside(inode(), file, 2_560, 3_072)[0] // GROUP_BLOCKS == 40
+    assert fs.extend(inode(), file, 2_560, 3_072)[0] // GROUP_BLOCKS == 40
 
 
 @pytest.mark.parametrize(("kernel", "processors", "goals"), [("6.18", 2, 2), ("6.18", 64, 24), ("6.1", 8, 1)])
@@ -136,10 +136,10 @@ def test_inode_number_selects_the_goal() -> None:
     """Even inodes use the first goal and odd inodes the second; an allocation moves only its own goal."""
     fs, file = ext4(), opened(4_096, range(512, 600), 3_000)
     fs.goals[:] = [10, 40]
-    assert fs.beside(inode(13), file, 512, 1_024)[0] // GROUP_BLOCKS == 40
+    assert fs.extend(inode(13), file, 512, 1_024)[0] // GROUP_BLOCKS == 40
     fs.goals[1] = 50
-    assert fs.beside(inode(13), file, 512, 1_024)[0] // GROUP_BLOCKS == 50
-    assert fs.beside(inode(12), file, 512, 1_024)[0] // GROUP_BLOCKS == 10
+    assert fs.extend(inode(13), file, 512, 1_024)[0] // GROUP_BLOCKS == 50
+    assert fs.extend(inode(12), file, 512, 1_024)[0] // GROUP_BLOCKS == 10
     assert fs.goals == [10, 50]
 
 

@@ -77,9 +77,9 @@ def test_allocation_takes_twice_as_long_in_a_tree() -> None:
         steps = [filesystem.placement.map_extent(thread, inode, file, page, 1) for page in pages]
         for transaction in (*steps, filesystem.metadata.convert(thread, inode, ioend)):
             began_ns, held_ns = env.now, file.lock.stat.hold_ns
-            before = len(journal.running)
+            before = len(journal.transaction)
             yield from transaction
-            logged.append(len(journal.running) - before)
+            logged.append(len(journal.transaction) - before)
             took.append(env.now - began_ns)
             held.append(file.lock.stat.hold_ns - held_ns)
 

@@ -120,8 +120,8 @@ class JournalMachine(RuleBasedStateMachine):
         """Check that the transaction has room for a handle, and that the log has room for the transaction."""
         journal = self.log.journal
         self.outstanding += credits_asked
-        assert len(journal.running) + 22 + self.outstanding + self.reserved <= self.most
-        assert journal.used + self.most <= self.blocks
+        assert len(journal.transaction) + 22 + self.outstanding + self.reserved <= self.most
+        assert journal.used_blocks + self.most <= self.blocks
 
     def returned(self, what: str, began_ns: int) -> None:
         """Check that blocks dirtied before *began_ns* are in the log.
@@ -186,7 +186,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.log.layer.queue.check()
         assert (journal.credits, journal.reserved) == (self.outstanding, self.reserved)
         slack_ns = S + 50 * MS  # the timer's full second, and the writes
-        if journal.running:
+        if journal.transaction:
             assert now - journal.since_ns < self.interval_ns + slack_ns
         assert all(now - at <= self.expire_ns + slack_ns for at, _, _ in journal.committed)
 
@@ -200,7 +200,12 @@ class JournalMachine(RuleBasedStateMachine):
         run_for(self.env, 10 * S)
         self.check()
         journal = self.log.journal
-        assert (len(journal.running), journal.used, self.outstanding, self.reserved) == (0, 0, 0, 0)
+        assert (len(journal.transaction), journal.used_blocks, self.outstanding, self.reserved) == (
+            0,
+            0,
+            0,
+            0,
+        )
         assert {block for _, block in self.dirtied} == self.place.keys()
         assert journal.written_bytes == 4_096 * self.logged
 

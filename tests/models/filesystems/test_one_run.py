@@ -95,7 +95,7 @@ def test_xfs_takes_one_allocation_and_the_time_of_each_page(pages: int) -> None:
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
     assert of.queue.stat.writes.sectors == 8 * pages
-    assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert (of.wb.dirty_and_writeback, of.wb.written_pages, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of exactly the pages keeps the file one run"
     assert fs.placement.groups[0].free.extents()[0].first == first + pages
 
@@ -110,7 +110,7 @@ def test_ext4_takes_blocks_of_its_processor_s_run(pages: int, kernel: str) -> No
     assert of.took_ns == 4_800 + pages * 400 + bios * BIO_NS
     (first, _), *_ = of.bios
     assert of.bios == [(first, min(pages, 8)), (first + 8, pages - 8)][:bios]
-    assert (of.wb.dirty_and_writeback, of.wb.written, of.sb.under_writeback) == (0, pages, 0)
+    assert (of.wb.dirty_and_writeback, of.wb.written_pages, of.sb.under_writeback) == (0, pages, 0)
     assert not fs.layouts(), "a budget of exactly the pages keeps the file one run"
     journal = fs.metadata.journal
     assert (journal.credits, journal.reserved) == (0, 0), "no handle is left open"

@@ -31,7 +31,7 @@ from wbsim.models.filesystems.xfs.layout import (
 )
 from wbsim.models.filesystems.xfs.spec import LogCosts, XfsFlusherCosts
 from wbsim.models.interfaces import Thread
-from wbsim.models.machine import build, scaled
+from wbsim.models.machine import build, scale
 from wbsim.models.page_cache.file_pages import FilePages
 from wbsim.models.page_cache.pages import DELAYED, dirty_page_from, take_run
 from wbsim.sim.engine import Steps
@@ -169,7 +169,7 @@ def test_search_is_a_part_of_the_transaction() -> None:
     """A factor of transactions scales it, and a random factor varies it with the allocation."""
     times = {"map_ns": 4_000, "page_ns": 1, "ioend_ns": 3_000, "rmap_ns": 0, "rmap_ioend_ns": 0}
     given: dict[str, Any] = {**times, "log": dict.fromkeys(LogCosts.model_fields, 0), "search_ns": 2_000}
-    costs = scaled(XfsFlusherCosts.model_validate(given), 1.0, 0.5)
+    costs = scale(XfsFlusherCosts.model_validate(given), 1.0, 0.5)
     assert (costs.map_ns, costs.search_ns, costs.page_ns) == (2_000, 1_000, 1)
     factors: Any = SimpleNamespace(next=lambda: 3.0)
     assert MapCosts(costs, 4, factors, HandOff(100, 0)).varied_map_ns(0, 1_000) == (9_000, 0)

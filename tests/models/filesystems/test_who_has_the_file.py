@@ -154,7 +154,7 @@ programs.p = "{ONE}"
 """
     of = build(parse(text, "x.toml").cases[0].scenario, 1)
     of.run()
-    asleep = [thread for thread in of.threads if not thread.task.running]
+    asleep = [thread for thread in of.threads if not thread.task.on_cpu]
     for name in ("flusher", "xfs-conv" if filesystem == "xfs" else "ext4-rsv"):
         assert sum(thread.task.waking_ns for thread in asleep if name in thread.task.name)
     lives = {thread.task.name: life_of(thread.task, thread.spent, of.env.now) for thread in asleep}

@@ -173,7 +173,7 @@ def test_an_ioend_ends_with_its_last_bio() -> None:
     for left, bio in zip((2, 1, 0), of.sent, strict=True):
         assert bio.end_io is not None
         bio.end_io(bio.context)
-        assert (len(of.works), of.ioends is not None and len(of.ioends.ended)) == ((0, 0) if left else (1, 1))
+        assert (len(of.works), of.ioends is not None and len(of.ioends.queue)) == ((0, 0) if left else (1, 1))
 
 
 def test_an_open_ioend_does_not_end() -> None:
@@ -184,13 +184,13 @@ def test_an_open_ioend_does_not_end() -> None:
     for ioend in (one, two):
         ioend.bios = 1
         of.end_io(ioend)
-        assert not of.ended
+        assert not of.queue
         ioend.bios, ioend.is_open = 1, False
     of.end_io(one)
     of.end_io(two)
     assert works == [of]
     assert [ioend.page for ioend in of.take()] == [3, 7]
-    assert not of.ended
+    assert not of.queue
 
 
 @pytest.mark.parametrize("spans_calls", [True, False])

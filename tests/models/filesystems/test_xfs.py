@@ -266,7 +266,7 @@ def run(scenario: Scenario, seed: int = 1) -> Machine:
     machine.run()
     cache = machine.cache
     assert cache.dirty == cache.writeback == 0
-    assert cache.dirtied == cache.written
+    assert cache.dirtied == cache.written_pages
     return machine
 
 

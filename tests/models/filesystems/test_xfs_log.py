@@ -33,7 +33,7 @@ def test_files_of_a_directory_lie_one_behind_the_other() -> None:
     machine = run_small(signals=signals, processes=3, files=1_000, loops=2)
     assert len(starts) >= 3
     gaps = [b - a for places in starts.values() for a, b in pairwise(places)]
-    assert len(gaps) > 0.4 * machine.cache.written
+    assert len(gaps) > 0.4 * machine.cache.written_pages
     assert sum(gap == 8 for gap in gaps) > 0.95 * len(gaps)
     # 64 + k * 8: an inode chunk is 64 sectors, a directory block 8.
     assert {gap % 8 for gap in gaps} == {0}
@@ -86,7 +86,7 @@ def test_log_bytes_per_file_follow_from_the_items() -> None:
     fs: Any = only(scenario.mounts).filesystem
     count = 60_000
     create = count * (fs.inode_log_bytes + fs.dirent_log_bytes)
-    map_and_size = machine.cache.written * (fs.inode_log_bytes + 2 * fs.extent_log_bytes)
+    map_and_size = machine.cache.written_pages * (fs.inode_log_bytes + 2 * fs.extent_log_bytes)
     assert only(machine.mounts).filesystem.log_bytes == pytest.approx(create + map_and_size, rel=0.06)
 
 
@@ -128,4 +128,4 @@ def test_large_files_wait_for_log_space_as_well(monkeypatch: pytest.MonkeyPatch)
     machine.run()
     assert len(waits) == 3
     assert all(later - earlier >= 1 * S for earlier, later in pairwise(waits))
-    assert machine.cache.written > 0
+    assert machine.cache.written_pages > 0

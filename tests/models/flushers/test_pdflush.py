@@ -280,7 +280,7 @@ def test_pass_is_repeated_after_100_ms_or_end_of_congestion() -> None:
     pool = Pool()
     pool.wb.b_more_io.extend([object(), object(), object()])
     pool.ask()
-    pool.env.call_at(30 * MS, 0, pool.block.parts.congestion.ended)
+    pool.env.call_at(30 * MS, 0, pool.block.parts.congestion.end)
     run_for(pool.env, S)
     assert [at for at, _, _ in pool.began] == [0, 30 * MS, 130 * MS + 1]
 
@@ -321,7 +321,7 @@ def test_sync_writes_all_pages_although_the_pool_drops_work(kernel: str, dirty: 
     machine.run()
     cache = machine.cache
     assert (cache.dirty, cache.writeback) == (0, 0)
-    assert cache.dirtied == cache.written == 2 * 768 + 2 * 1024 + 1_200 * 2
+    assert cache.dirtied == cache.written_pages == 2 * 768 + 2 * 1024 + 1_200 * 2
 
 
 def test_a_device_has_one_pdflush_at_a_time() -> None:

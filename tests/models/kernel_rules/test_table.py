@@ -257,14 +257,14 @@ def histories() -> dict[tuple[str, str], list[Rule]]:
 def test_each_history_starts_at_the_first_release() -> None:
     """Its rows go on in time; named kernels have a row for their release alone."""
     for (key, condition), rows in histories().items():
-        mainline = [row.since[0] for row in rows]
+        mainline = [row.releases[0] for row in rows]
         assert mainline == sorted(set(mainline)), key
         assert condition in NAMED or mainline[0] == bound_of(FIRST), key
 
 
 def test_stable_series_get_a_change_from_a_later_mainline_release() -> None:
     for row in RULES:
-        mainline, *stable = row.since
+        mainline, *stable = row.releases
         assert all(release < mainline for release in stable), row.key
         assert len({release[:2] for release in stable}) == len(stable), row.key
 
@@ -273,15 +273,15 @@ def test_each_row_changes_the_value_of_the_row_in_front() -> None:
     """Later rows say what a user sees of the change; the first row of a key has nothing to say."""
     for (key, condition), rows in histories().items():
         for earlier, later in pairwise(rows):
-            assert earlier.given.value != later.given.value, key
+            assert earlier.entry.value != later.entry.value, key
         assert [bool(row.effect) for row in rows] == [condition in NAMED] + [True] * (len(rows) - 1), key
 
 
 def test_each_row_has_a_source() -> None:
-    assert [row.key for row in RULES if not row.given.source] == []
+    assert [row.key for row in RULES if not row.entry.source] == []
 
 
-NAMES: Final = {".".join(map(str, row.since[0])) for row in RULES} | {*NAMED}
+NAMES: Final = {".".join(map(str, row.releases[0])) for row in RULES} | {*NAMED}
 
 
 @pytest.mark.parametrize("kernel", sorted(NAMES))
@@ -290,7 +290,7 @@ def test_rules_of_a_kernel_are_its_numbers(kernel: str) -> None:
     numbers = {number.path: number.value for number in KERNELS[kernel].numbers()}
     for (key, condition), row in rules_of(release_of(kernel), kernel).items():
         if not condition and key.partition(".")[0] not in ("queue", "mkfs"):
-            assert numbers.get(key, ABSENT) == row.given.value, key
+            assert numbers.get(key, ABSENT) == row.entry.value, key
 
 
 def test_each_row_is_repeated_by_a_change() -> None:
@@ -301,7 +301,7 @@ def test_each_row_is_repeated_by_a_change() -> None:
         for rows in histories().values()
         for row in rows[1:]
         if row.key.partition(".")[0] not in ("queue", "mkfs")
-        for release in row.since
+        for release in row.releases
         if release[2] != NEWEST_PATCH
     }
     assert missing - stated == set()

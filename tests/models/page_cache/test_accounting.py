@@ -23,13 +23,13 @@ def test_global_counters_are_the_sums_over_contexts() -> None:
         MemorySpec(memory=1 << 30, kernel_reserve=0, inode_slab_bytes=1_000),
         DirtyLimits(dirty_background_ratio=10, dirty_ratio=20),
     )
-    assert (cache.dirty, cache.dirty_and_writeback, cache.dirtied, cache.written) == (0, 0, 0, 0)
+    assert (cache.dirty, cache.dirty_and_writeback, cache.dirtied, cache.written_pages) == (0, 0, 0, 0)
     one, two = (WritebackContext(name, SimpleNamespace(), cache) for name in ("vda", "vdb"))  # type: ignore[arg-type]
-    one.dirty, one.dirty_and_writeback, one.written = 30, 40, 4
-    two.dirty, two.dirty_and_writeback, two.written = 5, 5, 2
+    one.dirty, one.dirty_and_writeback, one.written_pages = 30, 40, 4
+    two.dirty, two.dirty_and_writeback, two.written_pages = 5, 5, 2
     assert (one.dirtied, two.dirtied) == (44, 7)
     assert (cache.dirty, cache.dirty_and_writeback, cache.writeback) == (35, 45, 10)
-    assert (cache.dirtied, cache.written) == (51, 6)
+    assert (cache.dirtied, cache.written_pages) == (51, 6)
 
 
 def cache(ratios: tuple[int, int] = (10, 20), **limits: int | None) -> PageCache:

@@ -157,13 +157,13 @@ class Lists(RuleBasedStateMachine):
             ]
             assert wb.dirty == sum(self.dirty[i] for i in own)
             assert wb.dirty_and_writeback == sum(self.dirty[i] + self.flying[i] for i in own)
-            assert wb.written == sum(self.clean[i] for i in own)
+            assert wb.written_pages == sum(self.clean[i] for i in own)
             assert [inode.dirtied_when for inode in wb.b_dirty] == [
                 self.when[i] for i in self.lists[number]["dirty"]
             ]
             wb.check()
         cache = self.cache
-        assert (cache.dirty, cache.writeback, cache.written) == (
+        assert (cache.dirty, cache.writeback, cache.written_pages) == (
             sum(self.dirty), sum(self.flying), sum(self.clean)
         )  # fmt: skip
         assert cache.dirtied == sum(self.dirty) + sum(self.flying) + sum(self.clean)

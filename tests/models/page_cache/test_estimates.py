@@ -77,7 +77,7 @@ class _Context(SimpleNamespace):
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, written: int) -> None:
-        super().__init__(written=written)
+        super().__init__(written_pages=written)
 
 
 def test_contexts_without_completions_have_equal_shares() -> None:
@@ -102,7 +102,7 @@ def test_completions_count_half_after_each_period_of_three_seconds() -> None:
     shares = FlexShares(env, wbs)
     assert (shares.share(a, 401), shares.share(b, 401)) == (301, 100)
     env.now = 3 * S
-    b.written += 100
+    b.written_pages += 100
     assert (shares.share(a, 1_000), shares.share(b, 1_000)) == (150_000 // 250, 100_000 // 250)
     env.now = 300 * S
     assert (shares.share(a, 2), shares.share(b, 2)) == (1, 1)
@@ -113,9 +113,9 @@ def test_shares_before_3_6_count_periods_in_events() -> None:
     a, b = wbs = contexts(0, 0)
     shares = EventShares(wbs, 16)
     assert shares.share(a, 100) == 50
-    a.written = 12  # 13 events of a and 1 of b: the first half period
+    a.written_pages = 12  # 13 events of a and 1 of b: the first half period
     assert shares.share(a, 140) == 130
-    b.written = 18  # 32 events in all, the third half period: a's 13 count 3, b's first counts 0
+    b.written_pages = 18  # 32 events in all, the third half period: a's 13 count 3, b's first counts 0
     assert shares.share(a, 210) == 210 * 3 // (3 + 18)
 
 

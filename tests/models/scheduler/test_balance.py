@@ -106,7 +106,7 @@ def test_idle_processor_takes_a_running_task_at_the_fourth_try() -> None:
     worker = start(of, env, "worker", code(50, 1), at=10, bound=0)
     seen: list[tuple[int, bool, int]] = []
     for at in (4_199, 4_201):
-        env.call_at(at, 9, lambda: seen.append((flusher.cpu, worker.running, flusher.virtual_ns)))
+        env.call_at(at, 9, lambda: seen.append((flusher.cpu, worker.on_cpu, flusher.virtual_ns)))
     env.call_at(4_201, 9, of.check)
     env.run()
     of.check()
@@ -293,7 +293,7 @@ def test_flusher_and_its_worker_share_a_processor_for_a_while() -> None:
                 if task.cpu != cpu:
                     moves.append(env.now)
                     cpu = task.cpu
-            if not workers[cpu].running and not workers[cpu].awaits:
+            if not workers[cpu].on_cpu and not workers[cpu].awaits:
                 env.wake(workers[cpu])
         env.halt()
 

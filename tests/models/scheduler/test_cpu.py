@@ -707,7 +707,7 @@ def test_busy_loops_share_as_measured(count: int, nices: Sequence[int], measured
     wall_s = round(sum(measured_s) / count)
     env.call_at(wall_s * S, 0, env.halt)
     env.run()
-    got = [task.ran_ns + (env.now - task.since_ns if task.running else 0) for task in tasks]
+    got = [task.ran_ns + (env.now - task.since_ns if task.on_cpu else 0) for task in tasks]
     assert [ns / S for ns in got] == pytest.approx(measured_s, rel=0.04)
 
 

@@ -41,24 +41,24 @@ class Plain:
 
     def __init__(self, rules: SchedulerRules) -> None:
         self.rules = rules
-        self.running: Entity | None = None
+        self.on_cpu: Entity | None = None
         self.waiting: list[Entity] = []
         self.floor = self.number = 0
 
     def now_of(self, entity: Entity, now: int) -> int:
         """update_curr."""
-        return entity.at + (entity.delta(now - entity.since) if entity is self.running else 0)
+        return entity.at + (entity.delta(now - entity.since) if entity is self.on_cpu else 0)
 
     def average(self, now: int) -> Fraction:
         """avg_vruntime of the running and the waiting entities."""
-        there = [of for of in (self.running, *self.waiting) if of is not None]
+        there = [of for of in (self.on_cpu, *self.waiting) if of is not None]
         return Fraction(sum(self.now_of(of, now) * of.weight for of in there), sum(of.weight for of in there))
 
     def min_vruntime(self, now: int) -> None:
         """update_min_vruntime."""
-        if self.running is not None:
+        if self.on_cpu is not None:
             self.floor = max(
-                self.floor, min([self.now_of(self.running, now), *(of.at for of in self.waiting)])
+                self.floor, min([self.now_of(self.on_cpu, now), *(of.at for of in self.waiting)])
             )
 
     def enqueue(self, entity: Entity, beyond: int | None) -> None:
@@ -72,7 +72,7 @@ class Plain:
         """place_entity, and the virtual time from which check_preempt_wakeup preempts the running entity."""
         self.min_vruntime(now)
         if self.rules.keeps_lag:
-            load = sum(of.weight for of in (self.running, *self.waiting) if of is not None)
+            load = sum(of.weight for of in (self.on_cpu, *self.waiting) if of is not None)
             average = floor(self.average(now)) - entity.lag * entity.weight // load
             entity.at = average - entity.lag
             self.enqueue(entity, average)
@@ -114,15 +114,15 @@ class RunQueues(RuleBasedStateMachine):
         """The processor *number* runs *entity* from now on."""
         task, _ = self.pairs[entity.name]
         task.since_ns = entity.since = self.now
-        self.plain[number].running = entity
+        self.plain[number].on_cpu = entity
 
     def stops(self, number: int) -> Task:
         """Update the virtual time of the task that runs on *number* and stops, as `Processors` does."""
         plain = self.plain[number]
-        assert plain.running is not None
-        entity = plain.running
+        assert plain.on_cpu is not None
+        entity = plain.on_cpu
         entity.at = plain.now_of(entity, self.now)
-        plain.running = None
+        plain.on_cpu = None
         task, _ = self.pairs[entity.name]
         task.virtual_ns = entity.at
         return task
@@ -145,7 +145,7 @@ class RunQueues(RuleBasedStateMachine):
     def one_wakes(self, number: int, data: st.DataObject) -> None:
         task, entity = self.pairs[data.draw(st.sampled_from(self.asleep))]
         self.asleep.remove(task.name)
-        running = self.plain[number].running
+        running = self.plain[number].on_cpu
         assert running is not None
         self.queues[number].wakes(task, self.pairs[running.name][0], self.now)
         self.plain[number].place(entity, self.now)
@@ -158,7 +158,7 @@ class RunQueues(RuleBasedStateMachine):
     def the_running_one_gives_way(self, number: int) -> None:
         if self.busy(number):
             plain = self.plain[number]
-            entity = plain.running
+            entity = plain.on_cpu
             assert entity is not None
             self.queues[number].keep(self.stops(number), self.now)
             entity.since = self.now
@@ -169,7 +169,7 @@ class RunQueues(RuleBasedStateMachine):
     def the_running_one_sleeps(self, number: int) -> None:
         if self.busy(number):
             plain = self.plain[number]
-            entity = plain.running
+            entity = plain.on_cpu
             assert entity is not None
             task, _ = self.pairs[entity.name]
             behind = floor(plain.average(self.now)) - plain.now_of(entity, self.now)
@@ -185,8 +185,8 @@ class RunQueues(RuleBasedStateMachine):
         """load_balance: the moved task keeps its distance from min_vruntime."""
         if self.busy(source):
             for queue, plain in zip(self.queues, self.plain, strict=True):
-                assert plain.running is not None
-                queue.go_on(self.pairs[plain.running.name][0], self.now)
+                assert plain.on_cpu is not None
+                queue.go_on(self.pairs[plain.on_cpu.name][0], self.now)
                 plain.min_vruntime(self.now)
             target = 1 - source
             entity = self.plain[source].first()
@@ -204,8 +204,8 @@ class RunQueues(RuleBasedStateMachine):
             assert queue.floor_ns == plain.floor
             for entity in plain.waiting:
                 assert self.pairs[entity.name][0].virtual_ns == entity.at
-            if plain.waiting and plain.running is not None:
-                first, running = plain.first(), plain.running
+            if plain.waiting and plain.on_cpu is not None:
+                first, running = plain.first(), plain.on_cpu
                 gives_way = (
                     first.beyond is not None
                     and first.since >= running.since

@@ -48,7 +48,7 @@ def test_each_fork_begins_with_an_empty_account() -> None:
     env.start(of.parent.task, parent())
     env.run()
     assert rooms == [4, 1, 4, 1]
-    assert (env.now, of.parent.spent.fork, of.running) == (2 * 15, 10, 0)
+    assert (env.now, of.parent.spent.fork, of.live_count) == (2 * 15, 10, 0)
 
 
 def test_the_parent_waits_for_the_last_child() -> None:
@@ -63,7 +63,7 @@ def test_the_parent_waits_for_the_last_child() -> None:
     def parent() -> Steps:
         yield from of.fork(of.children[0], child(), 5)
         yield from of.fork(of.children[1], child(), 10, 7)
-        assert of.running == 2
+        assert of.live_count == 2
         yield from of.wait()
         yield of.prints(3)
 

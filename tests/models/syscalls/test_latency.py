@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from wbsim.models.syscalls.latency import Latencies, Latency, bin_of, merged, middle_of, percentile
+from wbsim.models.syscalls.latency import Latencies, Latency, bin_of, merge_bins, middle_of, percentile
 
 
 def plat_val_to_idx(value: int) -> int:
@@ -57,7 +57,7 @@ def test_percentiles_count_calls() -> None:
 
 def test_histograms_are_merged_by_bin() -> None:
     """The merged histogram has each call once."""
-    assert merged([{10: 1, 20: 2}, {20: 3, 30: 4}, {}]) == {10: 1, 20: 5, 30: 4}
+    assert merge_bins([{10: 1, 20: 2}, {20: 3, 30: 4}, {}]) == {10: 1, 20: 5, 30: 4}
 
 
 def test_equal_calls_count_as_single_calls_do() -> None:

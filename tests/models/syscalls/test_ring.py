@@ -51,7 +51,7 @@ class Stage:
         costs = WriteCosts(call_ns=100, page_ns=10, punt_ns=40, close_ns=30, mark_ns=7)
         self.costs = costs
         self.process = process(self.env, self.throttle, costs)
-        self.process.task.running = True
+        self.process.task.on_cpu = True
         sb: Any = SimpleNamespace(filesystem=self, has_pages=lambda: None)
         self.files: list[Any] = [
             File(number=number, wb=self.wb, sb=sb, dirty_pages=1, i_sync=None) for number in range(6)
@@ -64,7 +64,7 @@ class Stage:
     def _new_worker(self, number: int) -> Process:
         assert number == len(self.workers)
         self.workers.append(process(self.env, self.throttle, self.costs))
-        self.workers[-1].task.running = True  # a scheduler has a processor for it
+        self.workers[-1].task.on_cpu = True  # a scheduler has a processor for it
         return self.workers[-1]
 
     def _balance(self, thread: Any, wb: Any, dirtier: Any) -> Steps:

@@ -87,7 +87,7 @@ class Stage:
         """Leave the program's own time out of the call."""
         self.call_began_ns += ns
 
-    def ended(self, latency: Latency) -> None:
+    def end_call(self, latency: Latency) -> None:
         """End a call."""
         latency.add(self.env.now - self.call_began_ns, 0, "")
 

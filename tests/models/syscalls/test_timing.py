@@ -40,11 +40,11 @@ def test_waits_before_a_call_are_not_its_own(by: str) -> None:
     else:
         of.began(0)
     waits(of, 20, "b")
-    of.ended(of.latencies.write)
+    of.end_call(of.latencies.write)
     assert of.latencies.write.slowest().waits_ns == {"lock b": 20}
     waits(of, 3, "c")
     waits(of, 5, "d")
-    of.ended(of.latencies.fsync)
+    of.end_call(of.latencies.fsync)
     assert of.latencies.fsync.slowest().waits_ns == {"lock d": 8}
     assert (of.latencies.write.total_ns, of.latencies.fsync.total_ns) == (20, 8)
 
@@ -58,11 +58,11 @@ def test_a_call_has_no_work_of_the_program() -> None:
     assert of.lead_ns == 51
     of._env.now += 51 + 100
     of.leaves_out(40)
-    of.ended(of.latencies.write)
+    of.end_call(of.latencies.write)
     assert of.latencies.write.total_ns == 9 + 100 - 40
     of.begins()
     of._env.now += 7
-    of.ended(of.latencies.close)
+    of.end_call(of.latencies.close)
     assert (of.lead_ns, of.latencies.close.total_ns) == (0, 7), "the work belongs to one call"
 
 
@@ -71,8 +71,8 @@ def test_the_next_call_begins_where_the_last_one_ended() -> None:
     of = caller()
     of.began(25)
     of._env.now += 100
-    of.ended(of.latencies.creat, 40)
-    of.ended(of.latencies.write)
+    of.end_call(of.latencies.creat, 40)
+    of.end_call(of.latencies.write)
     assert (of.latencies.creat.total_ns, of.latencies.write.total_ns) == (25 + 60, 40)
 
 

@@ -34,7 +34,7 @@ class Bdi:
     """backing_dev_info of 3.11: its page counts and its estimates."""
 
     def __init__(self, bandwidth: int) -> None:
-        self.dirty = self.written = self.dirtied = 0
+        self.dirty = self.written_pages = self.dirtied = 0
         self.write_bandwidth = self.avg_write_bandwidth = bandwidth
         self.dirty_ratelimit = self.balanced_dirty_ratelimit = bandwidth
         self.bw_time_stamp = self.dirtied_stamp = self.written_stamp = 0
@@ -119,7 +119,7 @@ class Kernel:
                 self.update_dirty_limit(now)
                 self.bdi_update_dirty_ratelimit(bdi, bdi_thresh, elapsed)
             self.bdi_update_write_bandwidth(bdi, elapsed)
-        bdi.dirtied_stamp, bdi.written_stamp, bdi.bw_time_stamp = bdi.dirtied, bdi.written, now
+        bdi.dirtied_stamp, bdi.written_stamp, bdi.bw_time_stamp = bdi.dirtied, bdi.written_pages, now
 
     def bdi_update_dirty_ratelimit(self, bdi: Bdi, bdi_thresh: int, elapsed: int) -> None:
         setpoint = (self.freerun + self.hard_dirty_limit()) // 2
@@ -148,7 +148,7 @@ class Kernel:
     def bdi_update_write_bandwidth(self, bdi: Bdi, elapsed: int) -> None:
         period = roundup_pow_of_two(3 * self.hz)
         avg, old = bdi.avg_write_bandwidth, bdi.write_bandwidth
-        bw = (bdi.written - bdi.written_stamp) * self.hz
+        bw = (bdi.written_pages - bdi.written_stamp) * self.hz
         if elapsed > period:
             bw //= elapsed
             avg = bw

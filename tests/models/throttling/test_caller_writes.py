@@ -57,7 +57,7 @@ class Writer:
         self.wb: Any = SimpleNamespace(
             dirty=dirty,
             dirty_and_writeback=dirty_and_writeback,
-            written=0,
+            written_pages=0,
             dirty_exceeded=False,
             bandwidth=WriteBandwidth(),
         )
@@ -187,7 +187,7 @@ def test_write_bandwidth_is_updated_every_200_ms() -> None:
     of = Writer(0, 0)
     bandwidth = of.wb.bandwidth
     assert bandwidth.write == 25_600
-    of.wb.written = 400
+    of.wb.written_pages = 400
     for now_ms, write, stamp in ((199, 25_600, 0), (200, (400_000 + 25_600 * 3_896) // 4_096, 200)):
         of.env.now = now_ms * MS
         of.throttle.wrote(of.wb, 0)
@@ -241,7 +241,7 @@ def test_writer_to_2_6_31_waits_until_congestion_ends() -> None:
     """
     woken = Writer(0, 101, waits="congestion")
     woken.env.call_at(7 * MS, 0, lambda: woken.fall(0, 50))
-    woken.env.call_at(7 * MS, 1, woken.congestion.ended)
+    woken.env.call_at(7 * MS, 1, woken.congestion.end)
     assert (woken.balance(), woken.pauses) == (7 * MS, [])
     alone = Writer(0, 101, waits="congestion")
     alone.env.call_at(150 * MS, 0, lambda: alone.fall(0, 50))
@@ -268,7 +268,7 @@ def test_write_bandwidth_of_3_1_matches_a_literal_reading(
 
     A step is (context, ms since the last step, pages written, ms since the slice began).
     """
-    env, wbs = Environment(), [Context(written=0, bandwidth=WriteBandwidth()) for _ in range(2)]
+    env, wbs = Environment(), [Context(written_pages=0, bandwidth=WriteBandwidth()) for _ in range(2)]
     cache: Any = SimpleNamespace(wbs=wbs, total_pages=1 << 18, thresholds=lambda: Thresholds(1, 2))
     spec = CallerWritesSpec(hz=hz, initial_bandwidth=100 << 20)
     throttle = CallerWrites(env=env, spec=spec, cache=cache, processors=2, signals=Signals())
@@ -277,8 +277,8 @@ def test_write_bandwidth_of_3_1_matches_a_literal_reading(
     for which, ms, pages, began_ms in steps:
         env.now += ms * 1_000_000
         wb, bdi = wbs[which], kernel.bdis[which]
-        wb.written += pages
-        bdi.written += pages
+        wb.written_pages += pages
+        bdi.written_pages += pages
         since_ns = max(0, env.now - began_ms * 1_000_000)
         throttle.wrote(wb, since_ns)
         kernel.bdi_update_bandwidth(bdi, env.now // jiffy_ns, since_ns // jiffy_ns, None)

@@ -28,7 +28,7 @@ class Counts:
     """The page counts of a sole context, which the tests set."""
 
     def __init__(self) -> None:
-        self.dirty_and_writeback = self.dirtied = self.written = 0
+        self.dirty_and_writeback = self.dirtied = self.written_pages = 0
         self.bandwidth = WriteBandwidth()
 
 
@@ -190,14 +190,14 @@ def test_update_after_a_second_of_sleep_changes_only_stamps() -> None:
     """
     of = control(199_000)
     counts: Any = of.wb
-    counts.written = 400
+    counts.written_pages = 400
     of.update(200, 0, None)
     assert (of.bandwidth.write, of.bandwidth.dirty_ratelimit) == ((400_000 + 25_600 * 3_896) // 4_096, 25_600)
     before = of.bandwidth.write
-    counts.written = 800
+    counts.written_pages = 800
     of.update(1_201, 201, None)
     assert (of.bandwidth.write, of.bandwidth.stamp, of.bandwidth.written_stamp) == (before, 1_201, 800)
-    counts.written = 1_200
+    counts.written_pages = 1_200
     of.update(2_202, 1_201, None)
     assert of.bandwidth.write == (400_000 + before * (4_096 - 1_001)) // 4_096
 
@@ -209,10 +209,10 @@ def test_update_exactly_a_second_after_the_last_one_counts() -> None:
     """
     of = control()
     counts: Any = of.wb
-    counts.written = 400
+    counts.written_pages = 400
     of.update(200, 0, None)
     before = (400_000 + 25_600 * 3_896) // 4_096
-    counts.written = 1_000
+    counts.written_pages = 1_000
     of.update(1_200, 201, None)
     assert (of.bandwidth.write, of.bandwidth.stamp) == ((600_000 + before * 3_096) // 4_096, 1_200)
 

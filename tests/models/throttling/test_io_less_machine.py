@@ -29,8 +29,8 @@ class TwoContexts(RuleBasedStateMachine):
         self.hz, self.jiffy_ns, self.env = hz, S // hz, Environment()
         self.wbs = [
             Context(
-                dirty=0, dirty_and_writeback=0, written=0, dirtied=0, dirty_exceeded=False, held_back_ns=-S,
-                bandwidth=WriteBandwidth(),
+                dirty=0, dirty_and_writeback=0, written_pages=0, dirtied=0, dirty_exceeded=False,
+                held_back_ns=-S, bandwidth=WriteBandwidth(),
             )
             for _ in range(2)
         ]  # fmt: skip
@@ -61,7 +61,7 @@ class TwoContexts(RuleBasedStateMachine):
     def count(self) -> None:
         """Copy the page counts to the literal reading and to the page cache."""
         for wb, bdi in zip(self.wbs, self.kernel.bdis, strict=True):
-            bdi.dirty, bdi.written, bdi.dirtied = wb.dirty_and_writeback, wb.written, wb.dirtied
+            bdi.dirty, bdi.written_pages, bdi.dirtied = wb.dirty_and_writeback, wb.written_pages, wb.dirtied
         self.cache.dirty_and_writeback = sum(wb.dirty_and_writeback for wb in self.wbs)
         self.cache.dirty = self.cache.dirty_and_writeback
 
@@ -90,7 +90,7 @@ class TwoContexts(RuleBasedStateMachine):
     def some_is_written(self, of: int, part: float) -> None:
         wb = self.wbs[of]
         pages = int(part * wb.dirty_and_writeback)
-        wb.written += pages
+        wb.written_pages += pages
         wb.dirty_and_writeback -= pages
         wb.dirty = min(wb.dirty, wb.dirty_and_writeback)
         self.count()
@@ -112,7 +112,7 @@ class TwoContexts(RuleBasedStateMachine):
         pages = freerun + (limit - freerun) * level // 20
         for wb, own in zip(self.wbs, (pages * mine // 4, pages - pages * mine // 4), strict=True):
             wb.dirtied += max(0, own - wb.dirty_and_writeback)
-            wb.written += max(0, wb.dirty_and_writeback - own)
+            wb.written_pages += max(0, wb.dirty_and_writeback - own)
             wb.dirty = wb.dirty_and_writeback = own
         self.count()
 
@@ -132,7 +132,7 @@ class TwoContexts(RuleBasedStateMachine):
 
         def falls_now() -> None:
             for wb in self.wbs:
-                wb.written += wb.dirty_and_writeback
+                wb.written_pages += wb.dirty_and_writeback
                 wb.dirty = wb.dirty_and_writeback = 0
             self.count()
 
@@ -194,7 +194,7 @@ class TwoContexts(RuleBasedStateMachine):
             at_ns = (at_ns // self.jiffy_ns + pause) * self.jiffy_ns
             if at_ns > falls_ns:
                 for other in kernel.bdis:
-                    other.written += other.dirty
+                    other.written_pages += other.dirty
                     other.dirty = 0
             task.paused_when, task.nr_dirtied, task.nr_dirtied_pause = now + pause, 0, nr_dirtied_pause
             if task_ratelimit:
@@ -236,7 +236,7 @@ def test_control_of_one_context_matches_the_kernel(
     bdis[0].dirty, bdis[1].dirty = dirty * mine // 8, dirty - dirty * mine // 8
     now, share = 5_000 + elapsed * hz // 5, limit * of_limit // 8
     wb = Context(
-        dirty_and_writeback=bdis[0].dirty, dirtied=dirtied, written=written, bandwidth=WriteBandwidth()
+        dirty_and_writeback=bdis[0].dirty, dirtied=dirtied, written_pages=written, bandwidth=WriteBandwidth()
     )
     cache: Any = SimpleNamespace(dirty_and_writeback=dirty)
     common = Limit(hz)
@@ -255,7 +255,7 @@ def test_control_of_one_context_matches_the_kernel(
     of.dirty_ratelimit = bdi.dirty_ratelimit = ratelimit
     of.balanced_ratelimit = bdi.balanced_dirty_ratelimit = balanced
     of.stamp = bdi.bw_time_stamp = 5_000
-    bdi.dirtied, bdi.written = dirtied, written
+    bdi.dirtied, bdi.written_pages = dirtied, written
     thresholds = Thresholds(kernel.bg_thresh, kernel.thresh)
     ratio, most = kernel.bdi_position_ratio(bdi, share), kernel.bdi_max_pause(bdi)
     assert (control.position_ratio(thresholds), control.max_pause()) == (ratio, most)

@@ -80,7 +80,7 @@ class Lists(RuleBasedStateMachine):
         self.inodes: list[SuperblockInodes] = []
         for name, on_a_chain in zip("ab", hashed, strict=True):
             bdi: Any = SimpleNamespace(name=name)
-            locks = inode_locks(parts.of(name), era, shared, 2, NODE_CPUS)
+            locks = inode_locks(parts.for_part(name), era, shared, 2, NODE_CPUS)
             self.inodes.append(
                 SuperblockInodes(
                     bdi=bdi, locks=locks, rules=era, costs=COSTS, cache=self.cache, hashed=on_a_chain,

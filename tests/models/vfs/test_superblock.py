@@ -125,7 +125,7 @@ def test_wait_ignores_writeback_that_began_later() -> None:
     env.run()
     assert woken == [70, 70]
     assert sb.bdi.queue.unplugs == [0, 10], "a waiting task starts the I/O (unplug)"  # type: ignore[attr-defined]
-    assert (wb.dirty, wb.dirty_and_writeback, wb.written) == (30, 40, 60)
+    assert (wb.dirty, wb.dirty_and_writeback, wb.written_pages) == (30, 40, 60)
 
 
 def test_pages_of_a_file_are_in_flight_with_others() -> None:
@@ -144,7 +144,7 @@ def test_pages_of_a_file_are_in_flight_with_others() -> None:
     assert not one.takes(whole)
     assert not other.takes(Flight(env))
     one.end(wb, 5)
-    assert (one.landed.done, whole.landed.done, whole.pages, wb.written) == (True, False, 3, 5)
+    assert (one.landed.done, whole.landed.done, whole.pages, wb.written_pages) == (True, False, 3, 5)
     other.end(wb, 3)
     assert whole.landed.done
     assert not other.landed.done, "its file may have more pages"

@@ -80,5 +80,5 @@ def test_app_overhead_is_the_own_time_of_the_program() -> None:
 def test_closed_files_keep_no_layout_after_writeback() -> None:
     """Fewer than 20 of 2 000 files have a layout at the end; all others are closed and written back."""
     machine = run_small(processes=2, files=500, loops=2, memory_mib=4)
-    assert machine.cache.written > 1_000
+    assert machine.cache.written_pages > 1_000
     assert len(only(machine.mounts).filesystem.layouts()) < 20

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import Problems
 from wbsim.experiments.config.programs import programs_of
-from wbsim.experiments.config.tree import placed
+from wbsim.experiments.config.tree import place_tree
 from wbsim.models.workloads import dd, fio, fio_options, fs_mark, real_options
 from wbsim.models.workloads.command_line import CommandError, words_of
 
@@ -24,8 +24,8 @@ DD = "dd if=/dev/zero count=1"
 def refusal(line: str) -> str:
     """Return the error of a program with the command *line*; "" if it is read."""
     problems = Problems()
-    programs_of(Likes(problems, Path()), placed({"programs": {"p": line}}, (), "x.toml"))
-    return "".join(problem.message for problem in problems.found)
+    programs_of(Likes(problems, Path()), place_tree({"programs": {"p": line}}, (), "x.toml"))
+    return "".join(problem.message for problem in problems.entries)
 
 
 def shell(word: str, found: str, remedy: str) -> str:

@@ -29,7 +29,7 @@ def counted(total: int, room: int | None = None, full_ns: int = 10) -> tuple[int
     inodes.add_cached = add_cached
     pace = Pace(env, total, lambda: 3 * env.now // 10, [inodes])
     done = 0
-    while not pace.over:
+    while not pace.is_over:
         env.now += full_ns if inodes.reclaiming and done // 8_192 % 2 else 10
         inodes.cached += not inodes.reclaiming
         done += 1

@@ -54,13 +54,13 @@ def test_no_page_is_lost(patched: bool, processes: int, files: int, memory_mib: 
     pages = 2 * plan.processes * plan.files * -(-size // 4096)
 
     def ended() -> None:
-        assert cache.dirtied == pages == cache.dirty + cache.writeback + cache.written
+        assert cache.dirtied == pages == cache.dirty + cache.writeback + cache.written_pages
         machine.flushers.queue(machine.cache.wbs[0], Work("sync"))
         env.call_at(env.now + 120 * S, 0, env.halt)
 
     only(machine.programs).on_end = ended
     machine.env.run(600 * S)
-    assert (cache.written, cache.dirty, cache.writeback) == (pages, 0, 0)
+    assert (cache.written_pages, cache.dirty, cache.writeback) == (pages, 0, 0)
     assert len(machine.cache.wbs[0]) == 0
     assert only(machine.queues).stat.in_flight == 0
     assert iterations(machine)[-1].count == 2 * plan.processes * plan.files

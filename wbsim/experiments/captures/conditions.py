@@ -37,13 +37,13 @@ class Conditions:
     """The conditions of a replay.
 
     * ``kernel``: the kernel that made the capture; ``era`` names its plug rules.
-    * ``asked``: the era of the what-if; None: not asked for.
+    * ``what_if_era``: the era of the what-if; None: not asked for.
     * ``notes``: the assumptions, as messages.
     """
 
     kernel: str
     era: str
-    asked: str | None
+    what_if_era: str | None
     device: str
     scheduler: str
     limits: QueueLimits

@@ -16,7 +16,7 @@ from wbsim.experiments.captures.verdict import Verdict
 class Episode:
     """The judgements on one task since its plug was last known to be empty.
 
-    ``ended``: the plug was flushed; the task's next bio begins another episode.  ``hidden``: the plug held
+    ``is_over``: the plug was flushed; the task's next bio begins another episode.  ``hidden``: the plug held
     more requests than the capture shows.
     """
 
@@ -28,7 +28,7 @@ class Episode:
     request_unseen: int = 0  # decisions that are not judged, as in `Verdict`
     differing: set[int] = field(default_factory=set)  # lines of the mismatches
     requests: list[Seen] = field(default_factory=list)
-    ended: bool = False
+    is_over: bool = False
     hidden: bool = False
 
     def withdraw(self, verdict: Verdict) -> None:

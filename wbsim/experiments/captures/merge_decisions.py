@@ -47,9 +47,9 @@ class Piece(NamedTuple):
     * ``merge``: the decision; None in `Emptied`, where the kernel has not decided yet.
     * ``first``: this piece is the first of its bio.
     * ``split_off``: more of the bio follows, so that this piece never merges.
-    * ``tried``: the line at which the kernel tried to merge the piece; 0: before the capture or in a gap.
-      The decision may follow many lines later, after a wait for a tag.
-    * ``known``: the contents of the task's plug are known.
+    * ``attempt_line``: the line at which the kernel tried to merge the piece; 0: before the capture or in a
+      gap.  The decision may follow many lines later, after a wait for a tag.
+    * ``plug_known``: the contents of the task's plug are known.
     """
 
     line: int
@@ -62,8 +62,8 @@ class Piece(NamedTuple):
     merge: Merge | None
     first: bool
     split_off: bool
-    tried: int
-    known: bool
+    attempt_line: int
+    plug_known: bool
 
 
 class Placed(NamedTuple):
@@ -100,7 +100,7 @@ class Unseen(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A request was inserted, ``merged`` into a waiting request on insertion, or ``issued`` to the driver."""
+    """A request was inserted, merged into a waiting request (``is_merge``), or issued (``is_issue``)."""
 
     line: int
     pid: int
@@ -108,8 +108,8 @@ class Moved(NamedTuple):
     device: str
     sector: int
     sectors: int
-    merged: bool
-    issued: bool
+    is_merge: bool
+    is_issue: bool
     rwbs: str
 
 
@@ -208,7 +208,7 @@ def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
             complete = False
             for task in tasks.values():
                 if task.fresh is not None:
-                    yield Placed(task.fresh._replace(known=False), False, None)
+                    yield Placed(task.fresh._replace(plug_known=False), False, None)
             tasks.clear()
             yield Lost(event.size)
         else:
@@ -274,7 +274,7 @@ def _settle(task: _Task, fresh: Piece, event: Event, flush_issues: bool) -> Iter
         asleep = task.first_move == INSERT if task.asleep is None and flush_issues else task.asleep
         if task.sent_on > plug_size and task.plug_known:
             yield Unseen(event.pid)
-            fresh = fresh._replace(known=False)
+            fresh = fresh._replace(plug_known=False)
         task.sent_on, task.first_move = 0, ""
         task.empty()
         if name != PLUG:

@@ -44,7 +44,7 @@ _COMMAND: Final = "# command: "
 class Recording(NamedTuple):
     """The values in the first two lines of a capture with sched_switch.
 
-    * ``at``: the mount point of the filesystem on ``device``.
+    * ``mount_point``: the mount point of the filesystem on ``device``.
     * ``event_ns``: the time of tracing an event.
     * ``program_ns``: the processor time of ``command`` and of all processes that it started.
     """
@@ -52,7 +52,7 @@ class Recording(NamedTuple):
     kernel: str
     device: str
     filesystem: str
-    at: str
+    mount_point: str
     event_ns: int
     program_ns: int
     command: str

@@ -56,15 +56,15 @@ GRACE_S: Final = 2
 class Recorded(NamedTuple):
     """The counts of a recording.
 
-    ``status``: the exit status of the command.  ``bios``: the bios for ``device``.  ``others``: the bios for
-    other devices.  ``lost``: the number of lost events.
+    ``status``: the exit status of the command.  ``bios``: the bios for ``device``.  ``foreign_bios``: those
+    for other devices.  ``losses``: the number of lost events.
     """
 
     status: int
     device: str
     bios: int
-    others: int
-    lost: int
+    foreign_bios: int
+    losses: int
 
 
 def record(
@@ -102,7 +102,7 @@ def record(
             program_ns = _of_children_ns() - start_ns
             os.sync()
             (instance / "tracing_on").write_text("0")
-            bios, losses = counted(instance / "trace")
+            bios, losses = count_bios(instance / "trace")
             disk = device or bios.most_common(1)[0][0]
             with _packed(path)(partial, "wt", encoding="utf-8", errors="surrogateescape") as file:
                 times = f" event_ns {event_ns} program_ns {program_ns} {mounted(disk)}" if cpu else ""
@@ -223,7 +223,7 @@ def mounted(device: str) -> str:
     return ""
 
 
-def counted(trace: Path) -> tuple[Counter[str], int]:
+def count_bios(trace: Path) -> tuple[Counter[str], int]:
     """Return the bios by device and the number of lost events in the text of *trace*.
 
     Raises:

@@ -135,7 +135,7 @@ class _Judge:
                 bio = bio_of(step.queued)
                 self._early[step.pid] = bio, self._plug(step.pid).attempt_merge(bio, self._bounds)
             self._flush(step.pid)
-            self._episode(step.pid).ended = True
+            self._episode(step.pid).is_over = True
         elif isinstance(step, Unseen):
             self._episodes[step.pid].withdraw(self.verdict)
         elif isinstance(step, Passed):
@@ -165,7 +165,7 @@ class _Judge:
 
     def _move(self, step: Moved) -> None:
         kernel_request = self._requests.move(step)
-        if step.issued:
+        if step.is_issue:
             previous_start = self._runs.issue(step.pid, step.line)
             doubt = self._doubts.pop(step.sector, None)
             if doubt is not None and previous_start > doubt.line:
@@ -175,14 +175,14 @@ class _Judge:
             return
         self._runs.broken_by(step.pid)
         request = self._on_its_way.pop(step.sector, None)
-        if (request is None or (kernel_request is not None and kernel_request.hidden)) and not step.merged:
+        if (request is None or (kernel_request is not None and kernel_request.hidden)) and not step.is_merge:
             # bios are tried in the order of insertion, so unknown requests also take their place in it
             request = Request(bio_of(step))
         if request is None:
             return
-        for neighbour in self._queues.touching(request.bios[0], step.pid, step.cpu):
+        for neighbour in self._queues.neighbours(request.bios[0], step.pid, step.cpu):
             if neighbour.end_sector == request.start_sector:
-                if step.merged:
+                if step.is_merge:
                     self._fit(request, neighbour)
                 elif would_join(neighbour, request, self._bounds):
                     self._queues.leave(neighbour)
@@ -192,7 +192,7 @@ class _Judge:
         self._runs.broken_by(piece.pid)
         kernel = piece.merge
         assert kernel is not None
-        if self._episode(piece.pid).ended:
+        if self._episode(piece.pid).is_over:
             self._episodes[piece.pid] = Episode()
         plug = self._plug(piece.pid)
         if piece.device != self._device:
@@ -226,20 +226,20 @@ class _Judge:
         episode, kernel = self._episode(piece.pid), piece.merge
         hidden_neighbour = kernel is NEW and self._requests.hidden_beside(piece)
         if kernel is NEW:
-            kernel_request = self._requests.begin(piece, hidden=episode.hidden or not piece.known)
+            kernel_request = self._requests.begin(piece, hidden=episode.hidden or not piece.plug_known)
             self._fresh[piece.pid] = kernel_request
         else:
             kernel_request = self._requests.joined_by(piece)
             if (
                 not (kernel_request.hidden or kernel_request.plugged or kernel_request.inserted)
-                and piece.known
+                and piece.plug_known
             ):
                 # It seemed to bypass the plug, but a bio joined it: the plug holds hidden requests.
                 episode.withdraw(self.verdict)
-            kernel_request.hidden = kernel_request.hidden or not piece.known
+            kernel_request.hidden = kernel_request.hidden or not piece.plug_known
         if kernel is NEW or kernel_request.hidden:
             episode.requests.append(kernel_request)
-        return piece.known and not (kernel_request.hidden or hidden_neighbour or episode.hidden)
+        return piece.plug_known and not (kernel_request.hidden or hidden_neighbour or episode.hidden)
 
     def _set_aside(self, piece: Piece) -> None:
         """Count the decision in *piece* as not judged, by its reason."""
@@ -251,7 +251,7 @@ class _Judge:
         episode = self._episode(piece.pid)
         if episode.hidden:
             verdict.inside_plug += 1
-        elif piece.known and self._complete:
+        elif piece.plug_known and self._complete:
             verdict.request_unseen += 1
             episode.request_unseen += 1
 
@@ -270,10 +270,10 @@ class _Judge:
     def _merge_in_queue(self, bio: Bio, piece: Piece, kernel: Merge) -> Merge:
         """Return the simulated fate of *bio* among the requests that wait for the driver."""
         queues = self._queues
-        neighbours = queues.touching(bio, piece.pid, piece.cpu)
+        neighbours = queues.neighbours(bio, piece.pid, piece.cpu)
         if kernel is NEW:
             for request in neighbours:
-                if queues.since(request) > piece.tried:
+                if queues.insertion_line(request) > piece.attempt_line:
                     return NEW  # the request was inserted while this bio waited for a tag
                 if would_merge(request, bio, self._bounds):
                     self.verdict.in_dispatch += 1
@@ -287,7 +287,7 @@ class _Judge:
                 self._contradict(self._doubts.pop(recalled, None))
             if not neighbours and self._limits.nomerges == 1:
                 queues.set_one_hit(bio, piece.pid, piece.cpu)
-            for request in queues.touching(bio, piece.pid, piece.cpu):
+            for request in queues.neighbours(bio, piece.pid, piece.cpu):
                 self._fit(bio, request)
         return queues.attempt_merge(bio, piece.pid, piece.cpu)
 
@@ -332,7 +332,7 @@ class _Judge:
             if bio.queue is self._device:
                 self._on_its_way[request.start_sector] = request
             return
-        if step.flushed is not None and full is not None and piece.known and bio.queue is self._device:
+        if step.flushed is not None and full is not None and piece.plug_known and bio.queue is self._device:
             self._judge_flush(step, full)
         if full and not sent_on:
             self._flush(piece.pid)

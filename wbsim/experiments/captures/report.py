@@ -50,8 +50,8 @@ def replay_document(
         "requests_kernel": verdict.requests_kernel,
         "requests_simulated": verdict.requests_simulated,
     }
-    if conditions.asked is not None and eras:
-        document["requests_simulated"] = eras[conditions.asked].requests
+    if conditions.what_if_era is not None and eras:
+        document["requests_simulated"] = eras[conditions.what_if_era].requests
         document["what_if"] = {
             name: {"requests": outcome.requests, "histogram_kib": _histogram(outcome.lengths)}
             for name, outcome in eras.items()
@@ -74,7 +74,7 @@ def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapp
     lines += [f"             {count} {text}" for count, text in _open_points(verdict) if count]
     if verdict.mismatches:
         rows = [(f"{path.name}:{m.line}", m.what, m.kernel, m.simulated) for m in verdict.mismatches]
-        lines += ["", table(("where", "what", "kernel", "simulated"), rows, left=4)]
+        lines += ["", table(("where", "what", "kernel", "simulated"), rows, left_columns=4)]
     if eras:
         lines += [
             "",
@@ -119,7 +119,7 @@ def _era_table(conditions: Conditions, eras: Mapping[str, Issued]) -> str:
     classes = sorted({_class_of(length) for outcome in eras.values() for length in outcome.lengths})
     rows = []
     for name, outcome in eras.items():
-        mark = {conditions.era: " = this capture's", conditions.asked: " <- --kernel"}.get(name, "")
+        mark = {conditions.era: " = this capture's", conditions.what_if_era: " <- --kernel"}.get(name, "")
         histogram = Counter({_class_of(length): 0 for length in outcome.lengths})
         for length, count in outcome.lengths.items():
             histogram[_class_of(length)] += count
@@ -166,7 +166,7 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     drawing = Figure(figsize=(8.4, 4.2), layout="constrained")
     drawing.suptitle(title, fontsize=10, x=0.02, ha="left")
     counts, sizes = drawing.subplots(1, 2, width_ratios=(1, 1.15))
-    own, what_if_era = conditions.era, conditions.asked or conditions.era
+    own, what_if_era = conditions.era, conditions.what_if_era or conditions.era
     colours = {own: COLOURS[0], what_if_era: COLOURS[1]} if own != what_if_era else {own: COLOURS[0]}
     names = sorted(eras, key=[*PLUG_RULES, *eras].index)
     bars = counts.barh(

@@ -70,13 +70,13 @@ class Requests:
         request = self._find(start, end)
         if request is not None:
             self._remove(request)
-        if step.issued:
+        if step.is_issue:
             return request
         if request is None:
             request = Seen(step.pid, start, end, hidden=True)
         request.start, request.end = start, end  # only now are the ends of a hidden request known
         request.inserted = True
-        if not step.merged:
+        if not step.is_merge:
             return self._add(request)
         target = next((candidate for candidate in self._by_end.get(start, ()) if candidate.inserted), None)
         if target is not None:

@@ -45,29 +45,29 @@ class Waiting:
     def attempt_merge(self, bio: Bio, pid: int, cpu: int) -> Merge:
         """Return BACK or FRONT if *bio*, submitted by *pid* on *cpu*, joined a waiting request, else NEW."""
         queue = self._queues.get(self._key(bio, pid, cpu))
-        if queue is None or not queue.waiting:
+        if queue is None or not queue.requests:
             return NEW
         merge = queue.attempt_merge(bio)
         if merge is FRONT:
             self._by_start.pop(bio.end_sector, None)
             target = next(
-                (request for request in queue.waiting if request.start_sector == bio.start_sector), None
+                (request for request in queue.requests if request.start_sector == bio.start_sector), None
             )
             if target is not None:
                 self._by_start[bio.start_sector] = target
         return merge
 
-    def touching(self, bio: Bio, pid: int, cpu: int) -> list[Request]:
+    def neighbours(self, bio: Bio, pid: int, cpu: int) -> list[Request]:
         """Return the waiting requests that *bio* would be tried against because it would continue them."""
         queue = self._queues.get(self._key(bio, pid, cpu))
-        return [] if queue is None else queue.touching(bio)
+        return [] if queue is None else queue.neighbours(bio)
 
     def insert(self, request: Request, pid: int, cpu: int, line: int) -> None:
         """Insert *request*, which left its plug for the scheduler in *line* of the capture."""
         self._insert(request, self._key(request.bios[0], pid, cpu))
         self._insertion_lines[request] = line
 
-    def since(self, request: Request) -> int:
+    def insertion_line(self, request: Request) -> int:
         """Return the line of the capture in which *request* was inserted."""
         return self._insertion_lines[request]
 
@@ -136,7 +136,7 @@ class Waiting:
     def _remove(self, request: Request) -> None:
         queue = self._queues[self._places.pop(request)]
         self._insertion_lines.pop(request, None)
-        if request in queue.waiting:
+        if request in queue.requests:
             queue.remove(request)
         if self._by_start.get(request.start_sector) is request:
             del self._by_start[request.start_sector]

@@ -51,8 +51,8 @@ def execute(arguments: Namespace) -> int:
 
     device = device_of(arguments.device)
     recorded = record(arguments.out, arguments.run, arguments.buffer_mib, device, arguments.cpu)
-    rest = f", {recorded.others} for other devices" if recorded.others else ""
+    rest = f", {recorded.foreign_bios} for other devices" if recorded.foreign_bios else ""
     print(f"wrote {arguments.out}: {recorded.bios} bios for {recorded.device}{rest}", file=sys.stderr)
-    if recorded.lost:
-        print(f"wbsim: {recorded.lost} events were lost; raise --buffer-mib", file=sys.stderr)
+    if recorded.losses:
+        print(f"wbsim: {recorded.losses} events were lost; raise --buffer-mib", file=sys.stderr)
     return recorded.status

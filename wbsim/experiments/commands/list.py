@@ -41,7 +41,7 @@ def execute(arguments: Namespace) -> int:
         message = f"follows machines, rules, disks or filesystems only; leave it out after {arguments.what}"
         raise _bad_key("list", arguments.key, message)
     heading, rows, use = _ROWS[arguments.what]()
-    print(table(heading, rows, left=len(heading)))
+    print(table(heading, rows, left_columns=len(heading)))
     if use:
         print(f"\nuse: {use}")
     return 0

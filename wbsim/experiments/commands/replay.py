@@ -74,7 +74,7 @@ def execute(arguments: Namespace) -> int:
         conditions.device,
     )
     eras = {}
-    if conditions.asked is not None:
+    if conditions.what_if_era is not None:
         eras = what_if(
             steps_of(capture.events(), conditions.scheduler), PLUG_RULES, conditions.limits, conditions.device
         )

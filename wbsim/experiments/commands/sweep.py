@@ -65,6 +65,6 @@ def execute(arguments: Namespace) -> int:
 
     check_figures(arguments.figure, list(FIGURES))
     precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None
-    experiment = load(arguments.config, asked=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))
+    experiment = load(arguments.config, sweep=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))
     batch = run_experiment(experiment, how_of(arguments), arguments.replications, precision)
     return print_result(batch, experiment.title, experiment, arguments)

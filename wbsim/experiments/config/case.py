@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wbsim.experiments.config.problems import bad, listed
+from wbsim.experiments.config.problems import bad, list_names
 from wbsim.experiments.config.sweeps import Point
 from wbsim.models.scenario import Scenario
 
@@ -92,7 +92,7 @@ class Experiment:
         """
         cases = [case for case in self.cases if variant in (None, case.label, case.variant)]
         if len(cases) != 1:
-            names = listed([case.label for case in self.cases])
+            names = list_names([case.label for case in self.cases])
             fault = "is missing" if variant is None else f"{variant} matches {len(cases)} cases"
             raise bad("--variant", f"{fault}; use one of {names}")
         return cases[0]

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from wbsim.experiments.config.grammar import MOST_DISKS
 from wbsim.experiments.config.likes import Bases, Likes
-from wbsim.experiments.config.problems import shown
-from wbsim.experiments.config.quantities import scaled
-from wbsim.experiments.config.tree import Factor, Items, Table, entries_of, merged, plain
+from wbsim.experiments.config.problems import excerpt
+from wbsim.experiments.config.quantities import multiply
+from wbsim.experiments.config.tree import Factor, Items, Table, entries_of, merge, plain
 from wbsim.models.kinds import kinds
 from wbsim.sim.param import Given, Spec, units_of
 
@@ -32,7 +32,7 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
         elif isinstance(value, list | tuple) and all(isinstance(part, Mapping | Spec) for part in value):
             entries[name] = [at_speed(part, speed) for part in value]
         elif units.get(name) in factors and plain(value) is not None:
-            times = scaled(plain(value), factors[units[name]])
+            times = multiply(plain(value), factors[units[name]])
             entries[name] = (
                 replace(value, value=times, source=f"{value.source}; at speed {speed:g}")
                 if isinstance(value, Given)
@@ -56,12 +56,12 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, base
     """
     table, drives = likes.problems.table(tables, name), bases.drives
     count = plain(table.get("count"))
-    drive = _drive_of(likes, table.without("count"), bases)
+    drive = _drive_of(likes, table.omit("count"), bases)
     if drive is None:
         return []
     base = {} if "like" in table else disks.get(name, {})
     if count is None:
-        disks[name] = changed(likes, base, drive, drives)
+        disks[name] = change_disk(likes, base, drive, drives)
         return []
     if "device" in drive:
         drive = drive.like({**drive, "device": with_like(likes, drive["device"], drives)})
@@ -78,15 +78,15 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, base
     return group
 
 
-def changed(likes: Likes, disk: Spec | Mapping[str, object], changes: Table, drives: Bases) -> Table:
+def change_disk(likes: Likes, disk: Spec | Mapping[str, object], changes: Table, drives: Bases) -> Table:
     """Return *disk* with *changes* put over it; a device with ``like`` replaces the complete device."""
     device = changes.get("device")
     if device is None:
-        return merged(disk, changes)
+        return merge(disk, changes)
     rest = entries_of(disk)
     if isinstance(device, Table) and "like" in device:
         rest.pop("device", None)
-    return merged(rest, changes.like({**changes, "device": with_like(likes, device, drives)}))
+    return merge(rest, changes.like({**changes, "device": with_like(likes, device, drives)}))
 
 
 def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
@@ -94,13 +94,13 @@ def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
 
     None: a base is not known, which is reported.
     """
-    expansion = likes.expanded(table, bases.drives) if "like" in table else table
+    expansion = likes.expand(table, bases.drives) if "like" in table else table
     if expansion is None:
         return None
-    expansion = expansion.without("purpose")
+    expansion = expansion.omit("purpose")
     queue = expansion.get("queue")
     of_interface = isinstance(queue, Table) and "like" in queue
-    rest = expansion.without("queue") if of_interface else expansion
+    rest = expansion.omit("queue") if of_interface else expansion
     drive = likes.based_on(rest, bases.drives) if "like" in rest else rest
     if drive is None or not of_interface:
         return drive
@@ -116,12 +116,12 @@ def with_like(likes: Likes, value: object, drives: Bases) -> object:
     """
     if not isinstance(value, Table):
         return value
-    device = value.without("like")
+    device = value.omit("like")
     if "like" in value:
         drive = likes.based_on(value.like({"like": value["like"]}), drives)
         if drive is None:
             return device
-        device = merged(drive["device"], device)
+        device = merge(drive["device"], device)
     if "behind" in device:
         device["behind"] = with_like(likes, device["behind"], drives)
     members = device.get("members")
@@ -129,7 +129,7 @@ def with_like(likes: Likes, value: object, drives: Bases) -> object:
         device["members"] = _alike(likes, members, drives)
     elif isinstance(members, Items):
         alike = Items(with_like(likes, member, drives) for member in members)
-        device["members"] = alike.at(members.key, members.where, members.places)
+        device["members"] = alike.set_place(members.key, members.where, members.places)
     return device
 
 
@@ -140,7 +140,7 @@ def _alike(likes: Likes, members: Table, drives: Bases) -> list[object]:
         message = "is missing; give the number of members"
         likes.problems.wrong(members, "count", message if count is None else _no_count(count))
         count = 1
-    return [with_like(likes, members.without("count"), drives)] * count
+    return [with_like(likes, members.omit("count"), drives)] * count
 
 
 def _is_count(count: object) -> bool:
@@ -157,10 +157,10 @@ def at_its_speed(likes: Likes, disk: Any) -> object:
     if not isinstance(device, Table) or "speed" not in device:
         return disk
     speed = plain(device["speed"])
-    speed = speed.by if isinstance(speed, Factor) else speed  # the factor x2 means a speed of 2
-    rest = device.without("speed")
+    speed = speed.ratio if isinstance(speed, Factor) else speed  # the factor x2 means a speed of 2
+    rest = device.omit("speed")
     if not isinstance(speed, int | float) or isinstance(speed, bool) or not 0.001 <= speed <= 1000:
-        message = f"is {shown(speed)}; give a factor from 0.001 to 1000, such as 2"
+        message = f"is {excerpt(speed)}; give a factor from 0.001 to 1000, such as 2"
         likes.problems.wrong(device, "speed", message)
         return disk.like({**disk, "device": rest})
     return disk.like({**disk, "device": device.like(at_speed(rest, float(speed)))})

@@ -43,7 +43,7 @@ from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.grammar import MOST_REPLICATIONS, File, Variant
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.linux_names import key_of as linux_key
-from wbsim.experiments.config.problems import BadInput, Problems, bad, from_validation, shown, unknown_key
+from wbsim.experiments.config.problems import BadInput, Problems, bad, excerpt, from_validation, unknown_key
 from wbsim.experiments.config.scenarios import PARTS, expand
 from wbsim.experiments.config.sweeps import (
     NOTHING,
@@ -62,11 +62,11 @@ from wbsim.experiments.config.tree import (
     Table,
     factors_in,
     has_name,
-    merged,
-    moved,
+    merge,
     place_and_key,
-    placed,
+    place_tree,
     put,
+    with_key,
     with_name,
     with_origin,
     with_origins,
@@ -83,11 +83,11 @@ _OF_A_VARIANT: Final = tuple(Variant.model_fields)
 
 
 def load(
-    file: Path, overrides: Sequence[str] = (), variant: str | None = None, asked: Asked = NOTHING
+    file: Path, overrides: Sequence[str] = (), variant: str | None = None, sweep: Asked = NOTHING
 ) -> Experiment:
     """Return the experiment in *file*, or in the configuration of the package that has this name.
 
-    *overrides* have the form ``key.path=value``.  *asked* is the sweep of the command line.  *variant* is the
+    *overrides* have the form ``key.path=value``.  *sweep* is the sweep of the command line.  *variant* is the
     one variant to read; None: all variants.
 
     Raises:
@@ -104,7 +104,7 @@ def load(
         raise bad(f"{file}:{line}", message) from None
     except ValueError:  # a path with a NUL
         raise bad(str(file), "is not a path; give the path of an experiment's .toml file") from None
-    return parse(text, str(file), overrides, variant, asked)
+    return parse(text, str(file), overrides, variant, sweep)
 
 
 def config_path(name: str) -> Path:
@@ -121,12 +121,12 @@ def _by_name(file: Path) -> Path:
 
 
 def parse(
-    text: str, name: str, overrides: Sequence[str] = (), only: str | None = None, asked: Asked = NOTHING
+    text: str, name: str, overrides: Sequence[str] = (), variant: str | None = None, sweep: Asked = NOTHING
 ) -> Experiment:
     """Return the experiment in *text*, as `load` does.
 
-    *name* is the name of the configuration in messages; its folder is searched for job files.  *only* is the
-    one variant to read.
+    *name* is the name of the configuration in messages; its folder is searched for job files.  *variant* is
+    the one variant to read.
 
     Raises:
         BadInput: all problems of the configuration.
@@ -137,7 +137,7 @@ def parse(
         raise bad(name if error.line is None else f"{name}:{error.line}", str(error)) from None
     except ValueError as error:
         raise bad(name, str(error)) from None
-    return _Reader(document, overrides, Path(name).parent, asked).experiment(only)
+    return _Reader(document, overrides, Path(name).parent, sweep).experiment(variant)
 
 
 class _Reader:
@@ -160,11 +160,11 @@ class _Reader:
         problems.refuse_unknown(document, _TOP)
         title = document.get("title", "")
         if not isinstance(title, str) or not title.strip() or not title.isprintable():
-            fault = f"is {shown(title)}" if "title" in document else "is missing"
+            fault = f"is {excerpt(title)}" if "title" in document else "is missing"
             problems.wrong(document, "title", f"{fault}; give a sentence that says what the experiment shows")
-        scenario = with_origins(moved(problems.table(document, "scenario"), ()), factors=True)
+        scenario = with_origins(with_key(problems.table(document, "scenario"), ()), factors=True)
         problems.refuse_unknown(scenario, PARTS)
-        variants = problems.table(document, "variants") or document.below("variants", {"base": Table()})
+        variants = problems.table(document, "variants") or document.subtable("variants", {"base": Table()})
         for variant in variants:
             if not variant.strip() or not variant.isprintable():
                 problems.wrong(variants, variant, "is not a printable name; give letters")
@@ -193,20 +193,20 @@ class _Reader:
         problems.refuse_unknown(variant, (*PARTS, *_OF_A_VARIANT))
         rows = problems.texts(variant, "rows")
         quick = problems.texts(variant if "quick" in variant else self._document, "quick")
-        changes = with_origins(moved(variant.without(*_OF_A_VARIANT), ()), factors=True)
-        table = self._set(merged(scenario, changes.at((), "", changes.places)), self._overrides)
+        changes = with_origins(with_key(variant.omit(*_OF_A_VARIANT), ()), factors=True)
+        table = self._set(merge(scenario, changes.set_place((), "", changes.places)), self._overrides)
         for step in points(axes):
             if not problems.enough:
                 case_scenario = self._scenario(self._set(table, step.sets))
                 if case_scenario is not None:
-                    yield Case(name, step.shown, case_scenario, rows, quick)
+                    yield Case(name, step.labels, case_scenario, rows, quick)
 
     def _set(self, table: Table, settings: Sequence[Setting]) -> Table:
         """Return *table* with the *settings*; a setting that is not a key replaces its name in braces."""
         for path, value, place in settings:
             if path[0] in PARTS:
                 key = written_as(table, path)
-                entry = moved(value, key) if isinstance(value, Placed) else placed(value, key, place)
+                entry = with_key(value, key) if isinstance(value, Placed) else place_tree(value, key, place)
                 try:
                     table = put(table, key, with_origin(entry, place, factors=True), place)
                 except ValueError as error:
@@ -225,9 +225,9 @@ class _Reader:
 
     def _scenario(self, table: Table) -> Scenario | None:
         """Return the scenario that *table* describes; None if it has a problem, which is noted."""
-        start = len(self._problems.found)
+        start = len(self._problems.entries)
         tree = expand(self._likes, table)
-        reported = self._problems.found[start:]
+        reported = self._problems.entries[start:]
         factors = list(factors_in(tree))
         for path in factors:
             place, key = place_and_key(tree, path)
@@ -238,7 +238,7 @@ class _Reader:
             return Scenario.model_validate(tree)
         except ValidationError as error:
             blamed = {"", *(problem.key.rpartition(".")[0] for problem in reported)} if reported else set()
-            self._problems.found += [
+            self._problems.entries += [
                 problem
                 for problem in from_validation(error, Scenario, tree)
                 if not any(
@@ -253,7 +253,7 @@ class _Reader:
         key, equals, value = text.partition("=")
         place = f"{SET}{text}"
         if not equals or not key:
-            self._problems.asked(place, "has no value; write --set key.path=value")
+            self._problems.add_option(place, "has no value; write --set key.path=value")
             return
         path = tuple(key.strip().removeprefix("scenario.").split("."))
         try:
@@ -261,7 +261,7 @@ class _Reader:
                 raise ValueError(f"has a key of {len(path)} parts; a key has at most {MOST_LEVELS}")
             yield Setting(path, value_of(value), place)
         except ValueError as error:
-            self._problems.asked(place, str(error))
+            self._problems.add_option(place, str(error))
 
 
 def from_command(command: str, overrides: Sequence[str] = (), sweep: Asked = NOTHING) -> Experiment:
@@ -278,7 +278,7 @@ kernel.like = "3.11"
 filesystem.like = "p13-xfs"
 workload.command = "{quoted}"
 """
-    return parse(text, "--fs-mark", overrides, asked=sweep)
+    return parse(text, "--fs-mark", overrides, sweep=sweep)
 
 
 def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:

@@ -46,10 +46,10 @@ def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table
 
     If *disk* is not the name of a disk of *host*, the device is unknown.
     """
-    expansion = likes.expanded(table, BASES)
+    expansion = likes.expand(table, BASES)
     if expansion is None:
         return None
-    table = expansion.without("purpose")
+    table = expansion.omit("purpose")
     like = plain(table.get("like"))
     if like is None and "kind" in table:  # the check of the scenario finds what it lacks
         return table
@@ -78,7 +78,7 @@ def made_again(scenario: Scenario, inputs: Inputs) -> None:
     machine, release = inputs["machine"], release_of(scenario.kernel.name)
     for name, mount in scenario.mounts.items():
         filesystem = mount.filesystem
-        if not isinstance(filesystem.given("size"), Followed):
+        if not isinstance(filesystem.provenance("size"), Followed):
             continue
         make = MADE[filesystem.kind]
         device = _device(machine["disks"][mount.disk])

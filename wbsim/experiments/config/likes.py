@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from wbsim.experiments.config.problems import Problems, instead, shown
+from wbsim.experiments.config.problems import Problems, excerpt, instead
 from wbsim.experiments.config.toml_tree import NotToml, parse_toml
-from wbsim.experiments.config.tree import Table, merged, moved, plain, with_origins
+from wbsim.experiments.config.tree import Table, merge, plain, with_key, with_origins
 from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.param import Spec
 from wbsim.sim.text_files import text_of
@@ -53,7 +53,7 @@ class Likes(NamedTuple):
 
         Return None if no part has this name, which is reported.
         """
-        expansion = self.expanded(table, bases)
+        expansion = self.expand(table, bases)
         if expansion is None:
             return None
         like = plain(expansion.get("like"))
@@ -61,9 +61,9 @@ class Likes(NamedTuple):
             hint = instead("like", table) if like is None else ""
             self.problems.wrong(expansion, "like", f"{_unknown_like(like, bases)}{hint}")
             return None
-        return merged(bases.parts[like], expansion.without("like"))
+        return merge(bases.parts[like], expansion.omit("like"))
 
-    def expanded(self, part: Table, bases: Bases) -> Table | None:
+    def expand(self, part: Table, bases: Bases) -> Table | None:
         """Return *part*, put over the file that its ``like`` names; this file may name another file.
 
         Return None if a file cannot be read, which is reported.
@@ -83,7 +83,7 @@ class Likes(NamedTuple):
                 self.problems.wrong(part, "like", message)
                 return None
             files.add(file)
-            part = merged(table, part.dropped("like"))
+            part = merge(table, part.dropped("like"))
         return part
 
 
@@ -91,7 +91,7 @@ def _unknown_like(like: object, bases: Bases) -> str:
     """Return the message for a *like* that is not in *bases*."""
     if isinstance(like, float | int) and str(like) in bases.parts:
         return f"is the number {like}; write it in quotes"
-    fault = "is missing" if like is None else f"{shown(like)} is not known"
+    fault = "is missing" if like is None else f"{excerpt(like)} is not known"
     more = f", or any release from {FIRST} to {LAST}" if bases.parts is KERNELS else ""
     return f"{fault}; use one of {', '.join(map(repr, bases.parts))}{more}"
 
@@ -109,8 +109,8 @@ def _table_in(file: Path, owner: Table) -> Table:
         raise ValueError(f"{file}{line} cannot be read: {error}") from None
     except (OSError, ValueError) as error:  # UnicodeDecodeError is a ValueError
         raise ValueError(f"{file} cannot be read: {error}") from None
-    part = with_origins(moved(table, owner.key))
-    return part.at(owner.key, part.where, {"like": part.where, **part.places})
+    part = with_origins(with_key(table, owner.key))
+    return part.set_place(owner.key, part.where, {"like": part.where, **part.places})
 
 
 def _file_of(like: str, folder: str, directory: Path) -> Path | None:

@@ -94,14 +94,14 @@ def from_validation(error: ValidationError, root: type[Spec], tree: Table) -> It
 
 
 class _Finding(NamedTuple):
-    """An error of pydantic at ``path``; ``below`` is the path within ``spec``, the variant or the root."""
+    """An error of pydantic at ``path``; ``inner_path`` is the path in ``spec``, the variant or the root."""
 
     kind: str
     message: str
     path: Path
-    below: Path
+    inner_path: Path
     spec: type[Spec]
-    given: object = None
+    value: object = None
 
 
 _TYPES: Final = ("bool", "int", "float", "str")
@@ -133,7 +133,7 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         finding.path[:place] for finding in batch for place, part in enumerate(finding.path) if part.isdigit()
     }
     for finding in batch:
-        if finding.path in of_lists and isinstance(finding.given, list | tuple):
+        if finding.path in of_lists and isinstance(finding.value, list | tuple):
             continue
         if finding.kind == "missing":
             gaps.setdefault(finding.path[:-1], []).append(finding)
@@ -146,11 +146,11 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
         yield (
             group[0]
             if len(group) == 1
-            else _Finding("several", message, table, group[0].below[:-1], group[0].spec)
+            else _Finding("several", message, table, group[0].inner_path[:-1], group[0].spec)
         )
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return *value* as it stands in a configuration, cut after 60 letters."""
     plain = bare(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
@@ -168,7 +168,7 @@ _EXPECTED: Final = {
 
 def _known_at(finding: _Finding, key: Path) -> list[str]:
     """Return the known keys of the table of *finding*; *key* is the key as the user wrote it."""
-    return sorted({*_fields_at(finding.spec, finding.below[:-1]), *keys_at(key[:-1])})
+    return sorted({*_fields_at(finding.spec, finding.inner_path[:-1]), *keys_at(key[:-1])})
 
 
 _USUAL_DRIVES: Final = ("sata-disk", "sata-ssd")
@@ -207,12 +207,12 @@ def _message(finding: _Finding, key: Path) -> str:
     if finding.kind == "too_short":
         return "is an empty list; give at least one item"
     if finding.kind in _EXPECTED:
-        return f"is {shown(finding.given)}; {_EXPECTED[finding.kind]} was expected"
+        return f"is {excerpt(finding.value)}; {_EXPECTED[finding.kind]} was expected"
     message = finding.message
     if message.startswith("Input should be "):
         expectation = message.removeprefix("Input should be ")
         value = "" if finding.kind == "literal_error" or expectation.startswith("a ") else "a value "
-        return f"is {shown(finding.given)}; use {value}{expectation}"
+        return f"is {excerpt(finding.value)}; use {value}{expectation}"
     return (
         message[0].lower() + message[1:] if message[:1].isupper() and not message[:2].isupper() else message
     )
@@ -235,7 +235,7 @@ def unknown_key(key: str, keys: Sequence[str]) -> str:
     matches = get_close_matches(key, keys, n=1, cutoff=0.7)
     if matches:
         return f"unknown key; did you mean {matches[0]}?"
-    return f"unknown key; use one of {listed(keys)}" if keys else "unknown key"
+    return f"unknown key; use one of {list_names(keys)}" if keys else "unknown key"
 
 
 def unknown_setting(key: str, keys: Sequence[str]) -> str:
@@ -251,7 +251,7 @@ def instead(key: str, keys: Iterable[str]) -> str:
     return f"; is {matches[0]} a misspelling of it?" if matches else ""
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return the first *names* for an error, with the number of the others."""
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return f"{', '.join(names[:_MOST_LISTED])}{more}"
@@ -280,7 +280,7 @@ class Problems:
     """Collects the problems of a configuration."""
 
     def __init__(self) -> None:
-        self.found: list[Problem] = []
+        self.entries: list[Problem] = []
 
     def raise_found(self) -> None:
         """Raise the problems that were found; do nothing without any.
@@ -288,25 +288,25 @@ class Problems:
         Raises:
             BadInput: all problems, each once.
         """
-        if self.found:
-            raise BadInput(list(dict.fromkeys(self.found)))
+        if self.entries:
+            raise BadInput(list(dict.fromkeys(self.entries)))
 
     @property
     def enough(self) -> bool:
         """Return whether there are more problems than are printed."""
-        return len(self.found) > MOST_SHOWN
+        return len(self.entries) > MOST_SHOWN
 
-    def asked(self, place: str, message: str) -> None:
+    def add_option(self, place: str, message: str) -> None:
         """Note a problem of the command line: *message* says what is wrong at *place*."""
-        self.found.append(Problem(place, "", message))
+        self.entries.append(Problem(place, "", message))
 
     def wrong(self, table: Placed, entry: str, message: str) -> None:
         """Note a problem: *message* says what is wrong with *entry* of *table*."""
-        self.found.append(Problem(table.place_of(entry), ".".join(table.key_of(entry)), message))
+        self.entries.append(Problem(table.place_of(entry), ".".join(table.key_of(entry)), message))
 
     def add(self, place: str, key: Path, message: str) -> None:
         """Note a problem: *message* says what is wrong with *key*, which is written at *place*."""
-        self.found.append(Problem(place, ".".join(key), message))
+        self.entries.append(Problem(place, ".".join(key), message))
 
     def refuse_unknown(self, table: Table, keys: Sequence[str]) -> None:
         """Note each entry of *table* that is not one of *keys*."""
@@ -324,7 +324,7 @@ class Problems:
             return value
         if value is not None:
             self.wrong(parent, entry, f"is {plain(value)!r}; a table was expected")
-        return parent.below(entry)
+        return parent.subtable(entry)
 
     def texts(self, parent: Table, entry: str) -> tuple[str, ...]:
         """Return *entry* of the table *parent*, a list of texts; return an empty list if *entry* is missing.

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from wbsim.experiments.config.grammar import PROGRAM_KEYS
 from wbsim.experiments.config.likes import Likes
-from wbsim.experiments.config.problems import shown, unknown_key
-from wbsim.experiments.config.tree import Items, Table, merged, plain
+from wbsim.experiments.config.problems import excerpt, unknown_key
+from wbsim.experiments.config.tree import Items, Table, merge, plain
 from wbsim.models.kinds import kinds
 from wbsim.models.workloads.command_line import CommandError, words_of
 
@@ -37,7 +37,7 @@ def programs_of(likes: Likes, scenario: Table) -> Table:
         is_table = isinstance(scenario.get("workload", table), Table)
         program = _program(likes, table) if is_table else None
         entries = {} if program is None else {program["workload"]["kind"]: program}
-        return Table(entries).at(table.key, table.where, {})
+        return Table(entries).set_place(table.key, table.where, {})
     if "workload" in scenario:
         message = (
             "is the only program, without a name, but the scenario has programs; move it into one of them"
@@ -49,14 +49,14 @@ def programs_of(likes: Likes, scenario: Table) -> Table:
     pairs = listing.items() if isinstance(listing, Table) else enumerate(listing)
     programs: dict[str, Any] = {}
     for name, entry in pairs:
-        table = entry if isinstance(entry, Table) else listing.below(str(name), {"command": entry})
+        table = entry if isinstance(entry, Table) else listing.subtable(str(name), {"command": entry})
         program = _program(likes, table)
         if program is not None:
             kind = program["workload"]["kind"]
             twin_count = sum(earlier["workload"]["kind"] == kind for earlier in programs.values())
             numbered = kind if not twin_count else f"{kind}-{twin_count + 1}"
             programs[name if isinstance(name, str) else numbered] = program
-    return Table(programs).at(
+    return Table(programs).set_place(
         listing.key, listing.where, listing.places if isinstance(listing, Table) else {}
     )
 
@@ -66,7 +66,7 @@ def _program(likes: Likes, table: Table) -> Table | None:
     problems = likes.problems
     command = plain(table.get("command"))
     own = {"start": 0, **{name: table[name] for name in ("start", "memory") if name in table}}
-    fields = table.without(*PROGRAM_KEYS)
+    fields = table.omit(*PROGRAM_KEYS)
     if "kind" in fields:
         problems.wrong(table, "kind", "follows from the command; leave it out")
         return None
@@ -76,7 +76,7 @@ def _program(likes: Likes, table: Table) -> Table | None:
             problems.wrong(table, key, unknown_key(key, PROGRAM_KEYS))
             return None
     if not isinstance(lines, list) or not lines or not all(isinstance(line, str) for line in lines):
-        fault = "is missing" if command is None else f"is {shown(command)}"
+        fault = "is missing" if command is None else f"is {excerpt(command)}"
         problems.wrong(table, "command", f"{fault}; give a command line of {_known_programs()}")
         return None
     try:
@@ -85,8 +85,8 @@ def _program(likes: Likes, table: Table) -> Table | None:
         problems.wrong(table, "command", str(error))
         return None
     place = table.place_of("command")
-    workload = Table(command_fields).at(table.key, "", dict.fromkeys(command_fields, place))
-    return table.like({**own, "workload": merged(workload, fields)})
+    workload = Table(command_fields).set_place(table.key, "", dict.fromkeys(command_fields, place))
+    return table.like({**own, "workload": merge(workload, fields)})
 
 
 def _with_job_files(line: str, directory: FilePath) -> str:

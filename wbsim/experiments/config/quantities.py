@@ -27,7 +27,7 @@ def split(value: object) -> tuple[Any, str]:
     return float(number) if "." in number else int(number), match["unit"]
 
 
-def joined(number: Any, unit: str) -> object:
+def join_quantities(number: Any, unit: str) -> object:
     """Return *number* with its *unit*; a fraction becomes a whole number of the base unit."""
     if not unit:
         return number
@@ -37,7 +37,7 @@ def joined(number: Any, unit: str) -> object:
     return f"{round(number * scale[unit])} {next(iter(scale))}"
 
 
-def scaled(value: object, factor: float) -> object:
+def multiply(value: object, factor: float) -> object:
     """Return *factor* times *value*, a number with or without a unit; whole numbers stay whole.
 
     Raises:
@@ -45,7 +45,7 @@ def scaled(value: object, factor: float) -> object:
     """
     number, unit = split(value)
     times = number * factor
-    return joined(round(times) if isinstance(number, int) and not unit else times, unit)
+    return join_quantities(round(times) if isinstance(number, int) and not unit else times, unit)
 
 
 def amount(value: object) -> object:

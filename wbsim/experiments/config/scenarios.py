@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, changed
+from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, change_disk
 from wbsim.experiments.config.filesystems import Host, filesystem_of
 from wbsim.experiments.config.grammar import DEFAULT_GIVE_UP, DISK_KEYS, MOUNT_KEYS, ScenarioKeys
 from wbsim.experiments.config.likes import Bases, Likes
@@ -39,7 +39,7 @@ _KERNELS: Final = Bases("kernels", KERNELS)
 def expand(likes: Likes, scenario: Table) -> Table:
     """Return the *scenario* of a configuration as the tree that `Scenario` validates."""
     problems = likes.problems
-    kernel = likes.expanded(problems.table(scenario, "kernel"), _KERNELS)
+    kernel = likes.expand(problems.table(scenario, "kernel"), _KERNELS)
     base = None if kernel is None else plain(kernel.get("like"))
     release = release_of(base if isinstance(base, str) and base in KERNELS else LAST)
     machine, groups = _machine(likes, problems.table(scenario, "machine"), release)
@@ -64,13 +64,13 @@ def _machine(likes: Likes, table: Table, release: Release) -> tuple[Table | None
     bases = Drives(Bases("disks", drives_of(release)), Bases("queues", queues_of(release)))
     machines = Bases("machines", machines_of(release))
     own_disks = table.get("disks", {})
-    expansion = likes.expanded(table, machines)
+    expansion = likes.expand(table, machines)
     if expansion is None:
         return None, {}
     table = expansion
     changes = table.like({key: table[key] for key in DISK_KEYS if key in table})
     tables = likes.problems.table(table, "disks")
-    rest = table.without("disks", "purpose", *DISK_KEYS)
+    rest = table.omit("disks", "purpose", *DISK_KEYS)
     is_whole = "like" not in table and {"processors", "memory", "disks"} <= table.keys()
     whole = rest.like({"name": _UNNAMED, **rest, "disks": {}})
     machine = whole if is_whole else likes.based_on(rest, machines)
@@ -101,7 +101,7 @@ def _change_only_disk(
     again = tables.get(names[0]) if names else None
     twice = isinstance(again, Table) and any(key in again for key in (*changes, "like"))
     if len(disks) == 1 and not (changes and twice):
-        disks[names[0]] = changed(likes, disks[names[0]], changes, drives)
+        disks[names[0]] = change_disk(likes, disks[names[0]], changes, drives)
         return
     for key in changes:
         message = f"the disks of this machine have names; write machine.disks.{names[0]}.{key}"
@@ -156,7 +156,7 @@ def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host
             )
             problems.wrong(scenario, "filesystem", message)
         mount = {"disk": disks[0] if disks else "", "at": "/", "filesystem": filesystem or table.like({})}
-        return Table({ONLY_MOUNT: table.like(mount)}).at(table.key, table.where, {})
+        return Table({ONLY_MOUNT: table.like(mount)}).set_place(table.key, table.where, {})
     if "filesystem" in scenario:
         message = "is the only mount, without a name, but the scenario has mounts; move it into one of them"
         problems.wrong(scenario, "filesystem", message)
@@ -182,11 +182,11 @@ def _mounts_of(
     if group is None and "disk" not in where and len(disks) == 1:
         where["disk"] = disks[0]
     mount_disks = groups[group] if group is not None else [where.get("disk")]
-    filesystem = filesystem_of(likes, table.without(*MOUNT_KEYS), mount_disks[0], host)
+    filesystem = filesystem_of(likes, table.omit(*MOUNT_KEYS), mount_disks[0], host)
     mounts = {}
     for n, disk in enumerate(mount_disks):
         if disk is None:
-            hint = instead("disk", table.without(*MOUNT_KEYS))
+            hint = instead("disk", table.omit(*MOUNT_KEYS))
             message = f"is missing; use one of {', '.join(disks)}{hint}"
             likes.problems.wrong(table, "disk", message)
             continue

@@ -22,8 +22,8 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.config.grammar import Sweep
-from wbsim.experiments.config.problems import Problems, bad, shown
-from wbsim.experiments.config.quantities import amount, joined, split
+from wbsim.experiments.config.problems import Problems, bad, excerpt
+from wbsim.experiments.config.quantities import amount, join_quantities, split
 from wbsim.experiments.config.toml_tree import MOST_LEVELS, NotToml, document_of
 from wbsim.experiments.config.tree import SET, Items, Path, Table
 
@@ -59,9 +59,9 @@ class Setting(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One value of an axis: its labels (``shown``) and its settings (``sets``)."""
+    """One value of an axis: its labels (``labels``) and its settings (``sets``)."""
 
-    shown: Point
+    labels: Point
     sets: tuple[Setting, ...]
 
 
@@ -82,7 +82,7 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
     if many > MOST_POINTS:
         raise bad("sweep", f"has {many} points; give fewer values, for at most {MOST_POINTS} points")
     for steps in product(*(axis.steps for axis in axes)):
-        labels = {name: value for step in steps for name, value in step.shown.items()}
+        labels = {name: value for step in steps for name, value in step.labels.items()}
         yield Step(labels, tuple(setting for step in steps for setting in step.sets))
 
 
@@ -190,8 +190,8 @@ def _interpolation(key: str, ends: Sequence[object]) -> Callable[[float], object
 
     def interpolate(share: float) -> object:
         if whole:
-            return joined(min(int(low + share * (high + 1 - low)), int(high)), unit)
-        return joined(float(f"{low + share * (high - low):.6g}"), unit)
+            return join_quantities(min(int(low + share * (high + 1 - low)), int(high)), unit)
+        return join_quantities(float(f"{low + share * (high - low):.6g}"), unit)
 
     return interpolate
 
@@ -263,7 +263,8 @@ def _range(start: Sequence[object], last: object, text: str) -> list[object]:
         raise ValueError(f"{text} does not reach {last}: its last value is {ends:g}; end the range there")
     whole = all(isinstance(number, int) for number in figures)
     return [
-        joined(int(number) if whole and number == int(number) else float(number), unit) for number in series
+        join_quantities(int(number) if whole and number == int(number) else float(number), unit)
+        for number in series
     ]
 
 
@@ -310,7 +311,7 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
         if isinstance(entries, Items) and entries and all(_has_value(entry) for entry in entries):
             yield from _axis(problems, sweep, "points", by_hand, name, entries)
         else:
-            fault = "is missing" if entries is None else f"is {shown(entries)}"
+            fault = "is missing" if entries is None else f"is {excerpt(entries)}"
             remedy = "give a list of tables, each with a value and the keys that it sets"
             problems.wrong(sweep, "points", f"{fault}; {remedy}")
     table = problems.table(sweep, "grid")
@@ -321,10 +322,10 @@ def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
     if ends := problems.table(sweep, "lhs"):
         samples = ends.get("samples")
         if type(samples) is not int or samples < 1:
-            fault = "is missing" if samples is None else f"is {shown(samples)}"
+            fault = "is missing" if samples is None else f"is {excerpt(samples)}"
             problems.wrong(ends, "samples", f"{fault}; give the number of points, from 1 to {MOST_POINTS}")
             return
-        lists = _lists(problems, ends.without("samples"))
+        lists = _lists(problems, ends.omit("samples"))
         yield from _axis(problems, sweep, "lhs", latin_hypercube, samples, lists)
 
 
@@ -370,9 +371,9 @@ def axes_asked(problems: Problems, sweep: Asked) -> list[Axis]:
                 raise ValueError(f"{key} is swept twice; give one list for it")
             is_range = sweep.samples and ".." in values_text and "," not in values_text
             values = map(value_of, values_text.split("..")) if is_range else values_of(values_text)
-            (ends if is_range else lists)[key] = Items(values).at((), place, {})
+            (ends if is_range else lists)[key] = Items(values).set_place((), place, {})
         except ValueError as error:
-            problems.asked(place, str(error))
+            problems.add_option(place, str(error))
     try:
         axes = [zipped(lists)] if sweep.together and lists else grid(lists)
         if sweep.samples is None:
@@ -381,5 +382,5 @@ def axes_asked(problems: Problems, sweep: Asked) -> list[Axis]:
             raise ValueError(f"has {sweep.samples} samples but no range; add --set KEY=LOW..HIGH")
         return [*axes, latin_hypercube(sweep.samples, ends)]
     except ValueError as error:
-        problems.asked("--set" if sweep.samples is None else "--lhs", str(error))
+        problems.add_option("--set" if sweep.samples is None else "--lhs", str(error))
         return []

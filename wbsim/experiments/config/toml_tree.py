@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from wbsim.experiments.config.tree import Path, Table, placed
+from wbsim.experiments.config.tree import Path, Table, place_tree
 
 MOST_LEVELS: Final = 32
 """The upper bound for the parts of a key, and for nested tables and lists."""
@@ -43,7 +43,7 @@ def parse_toml(text: str, name: str) -> Table:
     document, lines = document_of(text), dict[Path, str]()
     for path, line in lines_of_keys(text):
         lines.setdefault(path, f"{name}:{line}")
-    tree: Table = placed(document, (), name, lines)
+    tree: Table = place_tree(document, (), name, lines)
     return tree
 
 

@@ -1,6 +1,6 @@
 """The tree of a configuration: tables and lists that know their keys and the place of each entry.
 
-A place is a line of a file or an option.  Tables are put over each other (`merged`, `put`) and over parts of
+A place is a line of a file or an option.  Tables are put over each other (`merge`, `put`) and over parts of
 the catalogue.  They keep their places, so that an error names the place of the wrong value (`place_and_key`).
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
-from wbsim.experiments.config.quantities import scaled
+from wbsim.experiments.config.quantities import multiply
 from wbsim.models.kinds import CHOOSES
 from wbsim.sim.param import ByHand, Given, Origin, Spec, Stated
 
@@ -33,7 +33,7 @@ class Placed:
     where: str = ""
     places: Mapping[str, str] = {}
 
-    def at(self, key: Path, where: str, places: Mapping[str, str]) -> Self:
+    def set_place(self, key: Path, where: str, places: Mapping[str, str]) -> Self:
         """Set the key and the places, and return the table or the list."""
         self.key, self.where, self.places = key, where, places
         return self
@@ -46,9 +46,9 @@ class Placed:
         """Return the key of *entry*."""
         return *self.key, entry
 
-    def below(self, entry: str, entries: Mapping[str, object] | None = None) -> Table:
+    def subtable(self, entry: str, entries: Mapping[str, object] | None = None) -> Table:
         """Return a table of *entries* with the key and the place of *entry*."""
-        return Table(entries or {}).at(self.key_of(entry), self.place_of(entry), {})
+        return Table(entries or {}).set_place(self.key_of(entry), self.place_of(entry), {})
 
 
 class Table(Placed, dict[str, Any]):
@@ -56,16 +56,16 @@ class Table(Placed, dict[str, Any]):
 
     def like(self, entries: Mapping[str, object]) -> Table:
         """Return a table of *entries* with the key and the places of this one."""
-        return Table(entries).at(self.key, self.where, self.places)
+        return Table(entries).set_place(self.key, self.where, self.places)
 
-    def without(self, *names: str) -> Table:
+    def omit(self, *names: str) -> Table:
         """Return the table without the entries of these *names*; their places stay known."""
         return self.like({name: value for name, value in self.items() if name not in names})
 
     def dropped(self, name: str) -> Table:
         """Return the table without the entry *name* and without its place."""
         places = {entry: place for entry, place in self.places.items() if entry != name}
-        return self.without(name).at(self.key, self.where, places)
+        return self.omit(name).set_place(self.key, self.where, places)
 
 
 class Items(Placed, list[Any]):
@@ -77,18 +77,18 @@ def plain(value: object) -> Any:
     return value.value if isinstance(value, Given) else value
 
 
-def moved(value: object, key: Path) -> Any:
+def with_key(value: object, key: Path) -> Any:
     """Return *value* with *key* as its key; the keys of its entries begin with *key*."""
     if isinstance(value, Table):
-        entries = {name: moved(entry, (*key, name)) for name, entry in value.items()}
-        return Table(entries).at(key, value.where, value.places)
+        entries = {name: with_key(entry, (*key, name)) for name, entry in value.items()}
+        return Table(entries).set_place(key, value.where, value.places)
     if isinstance(value, Items):
-        items = (moved(entry, (*key, str(number))) for number, entry in enumerate(value))
-        return Items(items).at(key, value.where, value.places)
+        items = (with_key(entry, (*key, str(number))) for number, entry in enumerate(value))
+        return Items(items).set_place(key, value.where, value.places)
     return value
 
 
-def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
+def place_tree(value: object, key: Path, where: str, lines: Mapping[Path, str] | None = None) -> Any:
     """Return *value*, of plain dictionaries and lists, as a table or a list with the key *key*.
 
     *lines* has the places of keys.  Any other key has the place of the table around it; the outermost place
@@ -100,10 +100,10 @@ def placed(value: object, key: Path, where: str, lines: Mapping[Path, str] | Non
     entries = value.items() if isinstance(value, Mapping) else enumerate(value)
     contents = {str(name): entry for name, entry in entries}
     places = {name: lines.get((*key, name), where) for name in contents}
-    inner = {name: placed(entry, (*key, name), places[name], lines) for name, entry in contents.items()}
+    inner = {name: place_tree(entry, (*key, name), places[name], lines) for name, entry in contents.items()}
     if isinstance(value, Mapping):
-        return Table(inner).at(key, where, places)
-    return Items(inner.values()).at(key, where, places)
+        return Table(inner).set_place(key, where, places)
+    return Items(inner.values()).set_place(key, where, places)
 
 
 def place_and_key(tree: Table, path: Path) -> tuple[str, Path]:
@@ -149,10 +149,10 @@ _FACTOR: Final = re.compile(r"x([0-9]{1,12}(?:\.[0-9]{1,12})?)")
 class Factor(NamedTuple):
     """A factor for the value that the key has otherwise, such as ``x2``."""
 
-    by: float
+    ratio: float
 
     def __repr__(self) -> str:
-        return f"x{self.by:g}"
+        return f"x{self.ratio:g}"
 
 
 def factor_in(value: object) -> object:
@@ -187,7 +187,7 @@ def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
             with_origins(entry, factors=factors) if isinstance(entry, Table) else by_hand(entry)
             for entry in value
         )
-        return Items(items).at(value.key, value.where, value.places)
+        return Items(items).set_place(value.key, value.where, value.places)
     return Given(factor_in(value) if factors else by_hand(value), Origin.SPECIFIED, where)
 
 
@@ -221,7 +221,7 @@ def entries_of(part: Spec | Mapping[str, object]) -> dict[str, object]:
     return part.entries() if isinstance(part, Spec) else dict(part)
 
 
-def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
+def merge(base: Spec | Mapping[str, object], changes: Table) -> Table:
     """Return *base* with *changes* put over it, table by table.
 
     A table of another ``kind`` or ``scheduler`` replaces the complete table, and a factor multiplies a
@@ -234,12 +234,12 @@ def merged(base: Spec | Mapping[str, object], changes: Table) -> Table:
     for key, value in changes.items():
         base_value = result.get(key)
         if isinstance(value, Table) and isinstance(base_value, Mapping | Spec):
-            result[key] = merged(base_value, value)
+            result[key] = merge(base_value, value)
         else:
             result[key] = _apply_factor(base_value, value)
     table = changes.like(result)
     if isinstance(base, Table):
-        table.at(changes.key, changes.where or base.where, {**base.places, **changes.places})
+        table.set_place(changes.key, changes.where or base.where, {**base.places, **changes.places})
     return table
 
 
@@ -253,19 +253,19 @@ def put(table: Table, path: Path, value: object, place: str) -> Table:
     """
     first, *rest = path
     if not rest:
-        change = Table({first: value}).at(table.key, "", {first: place})
-        return merged(table, change)
+        change = Table({first: value}).set_place(table.key, "", {first: place})
+        return merge(table, change)
     entry = table.get(first)
     if isinstance(entry, Items):
         if rest[0] not in map(str, range(len(entry))):
             raise ValueError(f"has {len(entry)} entries, numbered from 0; entry {rest[0]} does not exist")
         by_number = Table({str(number): item for number, item in enumerate(entry)})
-        inner = put(by_number.at(entry.key, entry.where, entry.places), tuple(rest), value, place)
-        new_entry: Any = Items(inner.values()).at(inner.key, inner.where, inner.places)
+        inner = put(by_number.set_place(entry.key, entry.where, entry.places), tuple(rest), value, place)
+        new_entry: Any = Items(inner.values()).set_place(inner.key, inner.where, inner.places)
     else:
         if isinstance(plain(entry), str):  # a program may be a text, which is its command
-            entry = Table({"command": entry}).at(table.key_of(first), table.place_of(first), {})
-        subtable = entry if isinstance(entry, Table) else Table().at(table.key_of(first), "", {})
+            entry = Table({"command": entry}).set_place(table.key_of(first), table.place_of(first), {})
+        subtable = entry if isinstance(entry, Table) else Table().set_place(table.key_of(first), "", {})
         new_entry = put(subtable, tuple(rest), value, place)
     return table.like({**table, first: new_entry})
 
@@ -300,12 +300,12 @@ def _apply_factor(base_value: object, value: Any) -> object:
         return value
     number = plain(base_value)
     if isinstance(number, Factor):
-        return replace(value, value=Factor(number.by * factor.by))
+        return replace(value, value=Factor(number.ratio * factor.ratio))
     try:
-        times = scaled(number, factor.by)
+        times = multiply(number, factor.ratio)
     except ValueError:  # `factors_in` finds the factor that is left
         return value
-    return replace(value, value=times, source=f"{value.source}: times {factor.by:g}")
+    return replace(value, value=times, source=f"{value.source}: times {factor.ratio:g}")
 
 
 def has_name(value: object, name: str) -> bool:
@@ -326,7 +326,7 @@ def with_name(value: object, name: str, text: str) -> Any:
         return value.like({key: with_name(entry, name, text) for key, entry in value.items()})
     if isinstance(value, Items):
         items = Items(with_name(entry, name, text) for entry in value)
-        return items.at(value.key, value.where, value.places)
+        return items.set_place(value.key, value.where, value.places)
     return value.replace(f"{{{name}}}", text) if isinstance(value, str) else value
 
 

@@ -33,9 +33,9 @@ def histories_table(rules: Iterable[Rule]) -> str:
     for name, group in groupby(rules, rule_name):
         first, *later = group
         values = [value_text(first)]
-        values += [f"{value_text(row)} ({'; '.join(_names(row.since))})" for row in later]
+        values += [f"{value_text(row)} ({'; '.join(_names(row.releases))})" for row in later]
         rows.append((name, ", ".join(values)))
-    return table(("rule", "values, and the first releases that have each"), rows, left=2)
+    return table(("rule", "values, and the first releases that have each"), rows, left_columns=2)
 
 
 def history_text(rules: Iterable[Rule]) -> str:
@@ -44,8 +44,8 @@ def history_text(rules: Iterable[Rule]) -> str:
     for name, group in groupby(rules, rule_name):
         lines = [name]
         for row in group:
-            lines.append(f"  since {_releases(row.since)}: {value_text(row)}")
-            lines += [f"    {text}" for text in (row.effect, row.given.source) if text]
+            lines.append(f"  since {_releases(row.releases)}: {value_text(row)}")
+            lines += [f"    {text}" for text in (row.effect, row.entry.source) if text]
         paragraphs.append("\n".join(lines))
     return "\n\n".join(paragraphs)
 
@@ -66,7 +66,7 @@ def difference_text(earlier: str, later: str, path: str = "") -> str:
 
 def _changes(earlier: str, later: str, path: str) -> list[Change]:
     keys = {row.key for row in rules_below(RULES, path)}
-    return [change for change in changes(earlier, later) if change.after.key in keys]
+    return [change for change in changes(earlier, later) if change.new.key in keys]
 
 
 def _change_text(change: Change, earlier: str, later: str) -> str:
@@ -74,10 +74,10 @@ def _change_text(change: Change, earlier: str, later: str) -> str:
     old, new, steps = change
     values = f"{_place(new)}: {value_text(old)} -> {value_text(new)}"
     if not steps:
-        return f"{values}\n  {earlier} has the change of {_name(*old.since[0])}, and {later} does not."
+        return f"{values}\n  {earlier} has the change of {_name(*old.releases[0])}, and {later} does not."
     lines = [values]
     for step in steps:
-        releases = "" if step.condition in NAMED else f"{_releases(step.since)}: "
+        releases = "" if step.condition in NAMED else f"{_releases(step.releases)}: "
         lines.append(f"{releases}{step.effect}")
     return "\n  ".join(lines)
 
@@ -91,8 +91,8 @@ def difference_document(earlier: str, later: str, path: str = "") -> dict[str, A
             {
                 "rule": _place(new), "before": _plain(old), "after": _plain(new),
                 "steps": [
-                    {"since": _names(step.since), "value": _plain(step), "effect": step.effect,
-                     "source": step.given.source}
+                    {"since": _names(step.releases), "value": _plain(step), "effect": step.effect,
+                     "source": step.entry.source}
                     for step in steps
                 ],
             }
@@ -103,7 +103,7 @@ def difference_document(earlier: str, later: str, path: str = "") -> dict[str, A
 
 def value_text(rule: Rule) -> str:
     """Return the value of *rule* with its unit; "-" if the rule no longer exists."""
-    value = rule.given.value
+    value = rule.entry.value
     if value is ABSENT:
         return "-"
     if value is None:
@@ -119,7 +119,7 @@ def value_text(rule: Rule) -> str:
 
 
 def _plain(rule: Rule) -> Any:
-    return None if rule.given.value is ABSENT else rule.given.value
+    return None if rule.entry.value is ABSENT else rule.entry.value
 
 
 @lru_cache(maxsize=1)

@@ -85,5 +85,5 @@ def _narrowed(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns
     ]  # fmt: skip
     narrow = [[row[number] for number in columns] for row in rows]
     return table(
-        [header[number] for number in columns], narrow, left=left_columns - len(header) + len(columns)
+        [header[number] for number in columns], narrow, left_columns=left_columns - len(header) + len(columns)
     )

@@ -28,11 +28,11 @@ def numbers_table(spec: Spec) -> str:
                 f"{fields['source']}{span}{targets}",
             )
         )
-    return table(("number", "value", "unit", "origin", "source"), rows, left=5)
+    return table(("number", "value", "unit", "origin", "source"), rows, left_columns=5)
 
 
 def _number_fields(number: Number) -> dict[str, Any]:
-    provenance = number.given
+    provenance = number.provenance
     return {
         "path": number.path,
         "value": number.value,

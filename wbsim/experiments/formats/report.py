@@ -11,8 +11,8 @@ from wbsim.experiments.formats.table import figure_text, interval_texts, table
 from wbsim.experiments.results.figures import (
     FIGURES,
     allocated_files,
-    known,
     merged_percent,
+    number_or_nan,
     request_kib,
     share,
     wholes_of,
@@ -190,9 +190,9 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
     for outcome in (runs[0] for runs in by_case(outcomes)):
         parts = [steady_of(FIGURES[column.name], outcome) for column in columns]
         points = (str(outcome.point[axis]) for axis in axes)
-        if any(part is not None and part.since > 0 for part in parts):
+        if any(part is not None and part.start_s > 0 for part in parts):
             cells = (
-                "-" if part is None else f"{figure_text(part.value)} from {part.since:.0f} s"
+                "-" if part is None else f"{figure_text(part.value)} from {part.start_s:.0f} s"
                 for part in parts
             )
             rows.append((outcome.variant, *points, *cells))
@@ -257,8 +257,8 @@ def _disk_table(
                 figure_text(share(disk.sectors * SECTOR_BYTES / 1e6, seconds)),
                 figure_text(request_kib(disk), 1),
                 figure_text(merged_percent(disk), 1),
-                figure_text(known(disk.w_await)),
-                *([figure_text(known(disk.r_await))] if reads else []),
+                figure_text(number_or_nan(disk.w_await)),
+                *([figure_text(number_or_nan(disk.r_await))] if reads else []),
             ]
             rows.append([name, *([figure_text(disk.ios)] if with_counts else []), *cells])
     return table([title, *(["requests"] if with_counts else []), *header], rows)

@@ -9,14 +9,14 @@ from typing import Final
 from wbsim.sim.units import MS, US, S
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """Return a table: the first *left* columns are aligned to the left, the others to the right."""
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left_columns: int = 1) -> str:
+    """Return a table: the first *left_columns* columns are aligned to the left, the others to the right."""
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
 
     def format_line(cells: Sequence[str]) -> str:
         padded = (
-            cell.ljust(width) if i < left else cell.rjust(width)
+            cell.ljust(width) if i < left_columns else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
         )
         return "  ".join(padded).rstrip()

@@ -69,7 +69,7 @@ def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float6
     return rates(outcome, waits, ends) / counts / MS
 
 
-def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+def levels_at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the last sample of *level* before the end of each interval."""
     seconds = np.array(outcome.levels["time_ns"]) / S
     places = np.maximum(np.searchsorted(seconds, ends[1:], side="right") - 1, 0)
@@ -78,7 +78,7 @@ def at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.fl
 
 def _level(outcome: Outcome, name: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the figure *name* at the end of each interval; for a figure that counts, its rate."""
-    return rates(outcome, name, ends) if FIGURES[name].counts else at(outcome, name, ends)
+    return rates(outcome, name, ends) if FIGURES[name].counts else levels_at(outcome, name, ends)
 
 
 def _heading(figure: Figure) -> str:
@@ -93,7 +93,7 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
     ends = intervals_of(outcome, every_s)
     columns = [
         ends[1:],
-        *(at(outcome, name, ends) for name in _OF_ALL),
+        *(levels_at(outcome, name, ends) for name in _OF_ALL),
         *(_level(outcome, name, ends) for name in more),
     ]
     header = ["s", *_OF_ALL.values(), *(_heading(FIGURES[name]) for name in more)]
@@ -104,7 +104,7 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
             rates(outcome, f"{disk} ios", ends),
             mb_per_s,
             await_ms(outcome, f"{disk} write_wait_ns", f"{disk} ios", ends),
-            at(outcome, f"{disk} queued", ends),
+            levels_at(outcome, f"{disk} queued", ends),
             rates(outcome, f"{disk} busy_ns", ends) / S * 100,
         ]
         of_disk = list(_OF_DISK)

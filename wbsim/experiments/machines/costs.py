@@ -28,14 +28,14 @@ _BLOCK: Final = ("request_ns", "insert_ns", "dispatch_ns")
 
 
 class Scales(NamedTuple):
-    """The costs of a machine (``found``) and the costs of the desk (ns).
+    """The costs of a machine (``flusher_time``) and the costs of the desk (ns).
 
     * ``desk_file_ns`` and ``desk_request_ns``: the flusher's time per file and per request.
     * ``desk_program_ns``: the processor time of the command; None: the model cannot run the command, and
       ``why`` has the reason.
     """
 
-    found: FlusherTime
+    flusher_time: FlusherTime
     desk_file_ns: float
     desk_request_ns: float
     desk_program_ns: float | None
@@ -44,17 +44,18 @@ class Scales(NamedTuple):
     @property
     def flusher(self) -> float:
         """Return ``flusher_scale`` of the machine file."""
-        return self.found.file_ns / self.desk_file_ns
+        return self.flusher_time.file_ns / self.desk_file_ns
 
     @property
     def writer(self) -> float | None:
         """Return ``writer_scale`` of the machine file; None: the model cannot run the command."""
-        return self.found.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
+        return self.flusher_time.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
 
     def lines(self) -> list[str]:
         """Return the lines for a machine file whose ``like`` is the desk."""
-        why = f"wbsim capture --cpu: {self.found.files} files on {self.found.recording.filesystem}"
-        request = self.found.request_ns / self.desk_request_ns / self.flusher
+        time = self.flusher_time
+        why = f"wbsim capture --cpu: {time.files} files on {time.recording.filesystem}"
+        request = self.flusher_time.request_ns / self.desk_request_ns / self.flusher
         block: object = MACHINES[DESK].processors.paths.block
         if self.writer is None:
             writer = f"{{ assumed = 1.0, low = 0.3, high = 3.0, why = {json.dumps(self.why)} }}"
@@ -70,7 +71,7 @@ class Scales(NamedTuple):
 
     def table(self) -> list[str]:
         """Return the costs and those of the desk, as comment lines."""
-        times, recording = self.found, self.found.recording
+        times, recording = self.flusher_time, self.flusher_time.recording
         rows = [
             f"# Linux {recording.kernel}, {recording.filesystem} on {recording.device}: {times.files} files"
             f" of {times.pages / times.files:.1f} pages, {times.requests} requests;"
@@ -116,12 +117,13 @@ def scales_of(capture: Path) -> Scales:
 
 def _program_ns(recording: Recording) -> tuple[float | None, str]:
     """Return the processor time of the command in the desk's model, or None and why it cannot be run."""
+    path = json.dumps(recording.mount_point)
     text = f"""
 title = "the command of a capture"
 [scenario]
 machine.like = "{DESK}"
 kernel.like = "6.18"
-mounts.captured = {{ disk = "loop0", at = {json.dumps(recording.at)}, like = "desk-{recording.filesystem}" }}
+mounts.captured = {{ disk = "loop0", at = {path}, like = "desk-{recording.filesystem}" }}
 programs.captured = {json.dumps(recording.command)}
 """
     try:

@@ -140,8 +140,8 @@ def _dirty(dump: Dump) -> list[str]:
 
 def _processors(dump: Dump) -> Iterator[str]:
     """Yield the lines on the numbers of processors and nodes."""
-    count = len(re.findall(r"^processor\s*[0-9]*\s*:", dump.said("proc/cpuinfo"), re.MULTILINE))
-    count = count or _listed_cpus(dump.said("sys/devices/system/cpu/online"))
+    count = len(re.findall(r"^processor\s*[0-9]*\s*:", dump.text_of("proc/cpuinfo"), re.MULTILINE))
+    count = count or _listed_cpus(dump.text_of("sys/devices/system/cpu/online"))
     if count:
         yield f"processors.count = {count}"
     else:
@@ -165,11 +165,11 @@ def _listed_cpus(ranges: str) -> int:
 def _memory(dump: Dump) -> Iterator[str]:
     """Yield the line on the size of memory."""
     total = re.compile(r"^(?:Node [0-9]{1,5} )?MemTotal:\s*([0-9]{1,15}) kB", re.MULTILINE)
-    kib = sum(map(int, total.findall(dump.said("proc/meminfo"))[:1]))
+    kib = sum(map(int, total.findall(dump.text_of("proc/meminfo"))[:1]))
     if not kib:
         folder = dump.root / "sys/devices/system/node"
         files = [str(path.relative_to(dump.root)) for path in sorted(folder.glob("node[0-9]*/meminfo"))]
-        kib = sum(int(size) for name in files for size in total.findall(dump.said(name)))
+        kib = sum(int(size) for name in files for size in total.findall(dump.text_of(name)))
     if kib:
         yield f'memory.memory = "{kib} KiB"'
     else:
@@ -194,7 +194,7 @@ def _disks(dump: Dump) -> Iterator[Disk]:
         size = sizes.get(path.name) if sectors is None else sectors * 512
         if size == 0:
             continue
-        like, why = _like(path.name, dump.said(f"{disk}/queue/rotational") == "1")
+        like, why = _like(path.name, dump.text_of(f"{disk}/queue/rotational") == "1")
         keys = dict(_queue(dump, disk))
         if keys.get("queue.write_cache") == '"write through"' and DRIVES[like].device.volatile:
             keys["device.protected"] = "true"  # the drive says so: it asks for no flush
@@ -235,11 +235,11 @@ def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
         yield "queue.driver_depth", str(depth)
     if cache := dump.one_of(f"{queue}/write_cache", "write back", "write through"):
         yield "queue.write_cache", f'"{cache}"'
-    if scheduler := dump.said(f"{queue}/scheduler"):
+    if scheduler := dump.text_of(f"{queue}/scheduler"):
         selection = scheduler.partition("[")[2].partition("]")[0] or scheduler
         yield "queue.elevator.scheduler", _scheduler(selection, dump.release)
     latency = f"{queue}/wbt_lat_usec"
-    if text := dump.said(latency, refuses="0"):
+    if text := dump.text_of(latency, refuses="0"):
         yield "queue.wbt", "true" if dump.number(latency, text) > 0 else "false"
 
 

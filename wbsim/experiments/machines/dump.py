@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from wbsim.experiments.config.problems import bad, listed
+from wbsim.experiments.config.problems import bad, list_names
 from wbsim.sim.text_files import text_of
 
 _LEVELS: Final = 5
@@ -50,7 +50,7 @@ class Dump:
         """Return whether the dump has the file or folder *name*."""
         return (self.root / name).exists()
 
-    def said(self, name: str, refuses: str | None = None) -> str:
+    def text_of(self, name: str, refuses: str | None = None) -> str:
         """Return the text of the file *name*, or "" if there is no such file.
 
         *refuses*: the text to return if read(2) fails with EINVAL, as queue_wb_lat_show does without wbt.
@@ -79,7 +79,7 @@ class Dump:
         Raises:
             BadInput: see `said`; or the text is not a whole number.
         """
-        text = self.said(name)
+        text = self.text_of(name)
         return self.number(name, text) if text else None
 
     def number(self, name: str, text: str) -> int:
@@ -98,7 +98,7 @@ class Dump:
         Raises:
             BadInput: see `said`; or the text is not one of *choices*.
         """
-        text = self.said(name)
+        text = self.text_of(name)
         if text and text not in choices:
             raise bad(str(self.root / name), f"is {text[:60]!r}; one of {', '.join(choices)} was expected")
         return text
@@ -110,7 +110,7 @@ class Dump:
             BadInput: see `said`; or the value is not a whole number.
         """
         file = f"proc/sys/{name.replace('.', '/')}"
-        text = self.said(file)
+        text = self.text_of(file)
         if not text and name in self._sysctls:
             file, text = self._sysctls[name]
         return self.number(file, text) if text else None
@@ -118,11 +118,11 @@ class Dump:
     @cached_property
     def release(self) -> str:
         """Return the kernel's release, or "" if no file has it."""
-        words = self.said("proc/sys/kernel/osrelease").split()
+        words = self.text_of("proc/sys/kernel/osrelease").split()
         if not words:
             words = self._sysctls.get("kernel.osrelease", ("", ""))[1].split()
         if not words:
-            words = self.said("proc/version").removeprefix("Linux version ").split()
+            words = self.text_of("proc/version").removeprefix("Linux version ").split()
         return words[0] if words else ""
 
     @cached_property
@@ -132,7 +132,7 @@ class Dump:
         settings: dict[str, tuple[str, str]] = {}
         for path in sorted(path for path in files if path.is_file()):
             name = str(path.relative_to(self.root))
-            for line in self.said(name).splitlines():
+            for line in self.text_of(name).splitlines():
                 setting, equals, value = line.partition("=")
                 if equals:
                     settings.setdefault(setting.strip(), (name, value.strip()))
@@ -140,7 +140,7 @@ class Dump:
 
     def partitions(self) -> Iterator[tuple[str, int]]:
         """Yield each name in /proc/partitions with its size (bytes)."""
-        for kib, name in _PARTITION.findall(self.said("proc/partitions")):
+        for kib, name in _PARTITION.findall(self.text_of("proc/partitions")):
             yield name, int(kib) << 10
 
 
@@ -154,7 +154,7 @@ def _folder_of(path: Path) -> Path:
     for _ in range(_LEVELS):
         matches = [folder for folder in layer if _is_dump(folder)]
         if len(matches) > 1:
-            names = listed([str(folder) for folder in matches])
+            names = list_names([str(folder) for folder in matches])
             raise bad(str(path), f"has several machines; give one of them: {names}")
         if matches:
             return matches[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from wbsim.experiments.config.problems import bad, listed
+from wbsim.experiments.config.problems import bad, list_names
 from wbsim.experiments.pictures.axes import COLOURS, are_numbers, short
 from wbsim.experiments.results.dataset import number_of, unit_of
 from wbsim.experiments.results.figures import COLUMNS
@@ -25,7 +25,7 @@ MOST_LINES: Final = len(COLOURS)
 _MEASURED: Final = {"replication", "seed", *COLUMNS, *COLUMNS.values()}
 
 
-def named(value: object, unit: str = "") -> str:
+def label_text(value: object, unit: str = "") -> str:
     """Return *value* of the base *unit* as the text of a label."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return short(value, unit)
@@ -34,7 +34,7 @@ def named(value: object, unit: str = "") -> str:
 
 def names_of(frame: pd.DataFrame, key: str, values: Iterable[object]) -> list[str]:
     """Return the *values* of the setting *key* of *frame* as the texts of labels."""
-    return [named(value, unit_of(frame, key)) for value in values]
+    return [label_text(value, unit_of(frame, key)) for value in values]
 
 
 def ordered(values: Iterable[object]) -> list[Any]:
@@ -87,7 +87,7 @@ def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Dat
         return [("", frame)]
     units = [unit_of(frame, key) for key in keys]
     lines = frame.groupby(list(keys), sort=False)
-    return [(", ".join(map(named, values, units)), runs) for values, runs in lines]
+    return [(", ".join(map(label_text, values, units)), runs) for values, runs in lines]
 
 
 def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
@@ -105,7 +105,7 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
     )
     if len(divided) > MOST_PANELS:
         differences = "; ".join(
-            f"{key} ({listed(names_of(frame, key, ordered(frame[key])))})" for key in keys
+            f"{key} ({list_names(names_of(frame, key, ordered(frame[key])))})" for key in keys
         )
         raise bad(
             "plot",
@@ -117,10 +117,10 @@ def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Da
 
 
 def _titled(key: str, value: object, unit: str) -> str:
-    return str(value) if key == "variant" else f"{key} = {named(value, unit)}"
+    return str(value) if key == "variant" else f"{key} = {label_text(value, unit)}"
 
 
-def chosen(
+def select(
     frame: pd.DataFrame, where: Mapping[str, Sequence[object]], place: str = "--where"
 ) -> pd.DataFrame:
     """Return the runs of *frame* that have one of the given values of each key of *where*.
@@ -132,15 +132,15 @@ def chosen(
         matches = [[_means(text, value) for value in frame[key]] for text in texts]
         for text, hits in zip(texts, matches, strict=True):
             if not any(hits):
-                choices = listed(names_of(frame, key, ordered(frame[key])))
-                raise bad(place, f"no remaining run has {named(text)}; use one of {choices}", key)
+                choices = list_names(names_of(frame, key, ordered(frame[key])))
+                raise bad(place, f"no remaining run has {label_text(text)}; use one of {choices}", key)
         frame = frame[[any(hits) for hits in zip(*matches, strict=True)]]
     return frame
 
 
 def _means(text: object, value: object) -> bool:
     """Return whether *text*, as a user writes it, means the *value* of a run."""
-    if text == value or str(text) in (str(value), named(value)):
+    if text == value or str(text) in (str(value), label_text(value)):
         return True
     return are_numbers([value]) and _number(text) == value
 
@@ -169,5 +169,5 @@ def where_of(options: Sequence[str]) -> dict[str, list[str]]:
 
 def narrowed(title: str, where: Mapping[str, Sequence[object]]) -> str:
     """Return *title* with the choices of *where*."""
-    choices = ", ".join(f"{key} = {' or '.join(map(named, values))}" for key, values in where.items())
+    choices = ", ".join(f"{key} = {' or '.join(map(label_text, values))}" for key, values in where.items())
     return f"{title} ({choices})" if choices else title

@@ -28,11 +28,11 @@ from wbsim.experiments.pictures.axes import (
     ticks_at,
 )
 from wbsim.experiments.pictures.facets import (
-    chosen,
     differing,
     lines_of,
     narrowed,
     panels_of,
+    select,
     settings_of,
     usual_lines,
 )
@@ -66,7 +66,7 @@ class Wanted(NamedTuple):
 
     x: str | None = None
     y: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
+    line_keys: tuple[str, ...] = ()
     heat: str | None = None
     where: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -128,7 +128,7 @@ def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
     axes = [name for name in (options.x, options.heat) if name is not None]
     settings = [
         name
-        for name in dict.fromkeys([*axes, *options.by, *options.where])
+        for name in dict.fromkeys([*axes, *options.line_keys, *options.where])
         if name not in frame and (name not in COLUMNS or name in options.where)
     ]
     for name in settings:
@@ -140,7 +140,7 @@ def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
     for name in options.y:
         if name not in COLUMNS:
             raise bad("--y", unknown_key(name, list(FIGURES)), name)
-    frame = chosen(frame, options.where)
+    frame = select(frame, options.where)
     for name in settings:
         if name in axes and (blanks := list(frame[name]).count("-")):
             message = f"{blanks} of {len(frame)} runs lack this key; leave them out with --where KEY=VALUE"
@@ -158,14 +158,14 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, options: Wanted) -> tu
         _check_map(x, options, figures)
         name = f"{_as_file(figures[0])}-{_as_file(x)}-{_as_file(options.heat)}.png"
         return name, heat_map(frame, x, options.heat, figures[0], title), []
-    keys = [key for key in options.by if key != x] if options.by else usual_lines(frame, x)
+    keys = [key for key in options.line_keys if key != x] if options.line_keys else usual_lines(frame, x)
     plug_requests = (
         _plug_requests(results, frame) if "request_size" in figures and are_numbers(frame[x]) else None
     )
     plug_requests = (
         plug_requests if plug_requests is not None and min(frame[x]) < plug_requests < max(frame[x]) else None
     )
-    figure = against(frame, x, figures, keys, title, plug_requests)
+    figure = line_picture(frame, x, figures, keys, title, plug_requests)
     return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in knees(frame, x, name, keys)]
 
 
@@ -179,8 +179,8 @@ def _check_map(x: str, options: Wanted, figures: Sequence[str]) -> None:
         problem = f"a map of {figures[0]} over {x} and {options.heat} needs three different names"
         message = f"{problem}; give --x and --heat"
         raise bad("--heat", message)
-    if options.by:
-        raise bad("--by", f"is {', '.join(options.by)}; a map has no lines: leave --by out, or --heat")
+    if options.line_keys:
+        raise bad("--by", f"is {', '.join(options.line_keys)}; a map has no lines: leave --by out, or --heat")
     if len(options.y) > 1:
         raise bad("--y", f"is {', '.join(options.y)}; a map shows one figure: give one --y")
 
@@ -202,21 +202,21 @@ def _as_file(name: str) -> str:
     return re.sub(r"[^\w.,=+-]", "_", name)[:60].lstrip(".") or "_"
 
 
-def against(
+def line_picture(
     frame: pd.DataFrame,
     x: str,
     figures: Sequence[str],
     keys: Sequence[str],
     title: str,
-    held: int | None = None,
+    plug_requests: int | None = None,
 ) -> Figure:
     """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *keys*.
 
     A point is the mean of replications, and a band is their 95 % interval.  If another setting differs
     between the runs at one point of a line, a row has one panel for each of its values.
 
-    *frame* has a row for each run, and a column for each setting and figure (`statistics.dataset`).  *held*:
-    mark this value of *x*, the number of requests that a plug holds.
+    *frame* has a row for each run, and a column for each setting and figure (`results.dataset`).
+    *plug_requests*: mark this value of *x*, the number of requests that a plug holds.
 
     Raises:
         BadInput: there would be too many panels.
@@ -242,8 +242,8 @@ def against(
     for (part_title, _), top, bottom in zip(parts, rows[0], rows[-1], strict=True):
         top.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
         bottom.set_xlabel(x)
-    if held is not None:
-        _mark(rows, held)
+    if plug_requests is not None:
+        _mark(rows, plug_requests)
     legend_below(picture, *chain.from_iterable(rows))
     return picture
 

@@ -86,7 +86,7 @@ def _did_much(name: str, run: Run) -> bool:
 
 def _panel_of(run: Run) -> _Panel:
     return _Panel(
-        verdict(run, others=0), [_Bar(titled(kind), run, kind) for kind in seen_kinds(run) or run.kinds]
+        verdict(run, count=0), [_Bar(titled(kind), run, kind) for kind in seen_kinds(run) or run.kinds]
     )
 
 

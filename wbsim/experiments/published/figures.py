@@ -48,7 +48,7 @@ METRICS: Final[dict[tuple[str, str], Figure]] = {
     ("wall_time", "s"): FIGURES["wall_time"],
     ("system_cpu_time", "s"): FIGURES["system_cpu_time"],
     **{
-        (f"{operation}_wall_time", "s"): replace(FIGURES["wall_time"], between=None)
+        (f"{operation}_wall_time", "s"): replace(FIGURES["wall_time"], per_iteration=None)
         for operation in ("create", "bulkstat", "lookup", "unlink")
     },
     ("fs_mark_wall_time", "s"): Figure(

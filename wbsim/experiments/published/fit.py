@@ -81,7 +81,7 @@ def each_by_its_own(
 class Fit:
     """The fitted and the committed constants, and the relative errors that remain."""
 
-    fitted: dict[str, float]
+    constants: dict[str, float]
     committed: dict[str, float]
     errors: dict[str, float]
     rounds: int
@@ -94,13 +94,13 @@ class Fit:
         starts may end that far apart: P13's writer_scale is 2.06 from one start and 2.07 from another.
         """
         return all(
-            abs(value / self.committed[name] - 1) <= CLOSE_ENOUGH for name, value in self.fitted.items()
+            abs(value / self.committed[name] - 1) <= CLOSE_ENOUGH for name, value in self.constants.items()
         )
 
 
 def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fit:
     """Fit the constants, and pass a line about each round to *report*."""
-    runs = Runs(how, f"calibration with {calibration.config.name}", beside=True)
+    runs = Runs(how, f"calibration with {calibration.config.name}", shared=True)
     values = {name: constant.start for name, constant in calibration.constants.items()}
     for number in range(1, MAX_ROUNDS + 1):
         values = {name: calibration.constants[name].rounded(value) for name, value in values.items()}
@@ -129,7 +129,7 @@ def machine_file(calibration: Calibration, result: Fit, command: str) -> str:
     lines = [f'like = "{calibration.machine}"']
     for name, constant in calibration.constants.items():
         for key in constant.keys:
-            path, _, value = key.format(result.fitted[name]).partition("=")
+            path, _, value = key.format(result.constants[name]).partition("=")
             rows = ", ".join(f'"{row}"' for row in constant.rows)
             lines.append(
                 f'{path.removeprefix("machine.")} = {{ value = {value}, origin = "calibrated",'

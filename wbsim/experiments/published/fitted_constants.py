@@ -20,7 +20,7 @@ def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
     """
     constants: dict[str, list[str]] = {}
     for number in spec.numbers():
-        provenance = number.given
+        provenance = number.provenance
         if (
             provenance is not None
             and provenance.origin is Origin.CALIBRATED

@@ -126,7 +126,7 @@ def _experiment(report: str, quick: bool) -> Experiment:
 
 
 def _targets(spec: Spec) -> set[str]:
-    return {target for number in spec.numbers() if number.given for target in number.given.targets}
+    return {target for number in spec.numbers() if number.provenance for target in number.provenance.targets}
 
 
 def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
@@ -160,6 +160,8 @@ def constants_of(experiments: Sequence[Experiment]) -> dict[str, int]:
     counts = dict.fromkeys((origin.value for origin in Origin), 0)
     for experiment in experiments:
         numbers = [number for case in experiment.cases for number in case.scenario.numbers()]
-        for origin in {number.path: number.given.origin for number in numbers if number.given}.values():
+        for origin in {
+            number.path: number.provenance.origin for number in numbers if number.provenance
+        }.values():
             counts[origin.value] += 1
     return counts

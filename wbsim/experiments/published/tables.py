@@ -12,9 +12,9 @@ def reproduction_table(result: Reproduction) -> str:
     rows = [_reproduction_cells(row) for row in result.rows]
     text = table(("figure", "published", "unit", "simulated", "95 % interval", "error", "role"), rows)
     steady = [
-        (row.id, figure_text(row.steady.value), row.unit, f"{row.steady.since:.0f} s")
+        (row.id, figure_text(row.steady.value), row.unit, f"{row.steady.start_s:.0f} s")
         for row in result.rows
-        if row.steady is not None and row.steady.since > 0
+        if row.steady is not None and row.steady.start_s > 0
     ]
     if steady:
         text += "\n\n" + table(("steady part", "simulated", "unit", "from"), steady)
@@ -48,7 +48,7 @@ def fit_table(fit: Fit) -> str:
     """Return tables of the fitted and the committed constants, and of the errors that remain."""
     constants = table(
         ("constant", "fitted", "committed"),
-        [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.fitted.items()],
+        [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.constants.items()],
     )
     errors = table(("row", "error"), [(key, f"{100 * error:+.1f} %") for key, error in fit.errors.items()])
     verdict = f"within {100 * CLOSE_ENOUGH:g} % of" if fit.agrees else "DIFFERENT from"

@@ -17,7 +17,7 @@ GivenT = ParamSpec("GivenT")
 ResultT = TypeVar("ResultT")
 
 
-def checked(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
+def check_arguments(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
     """Return *function* with a check of its arguments against the annotations.
 
     Raises:
@@ -72,7 +72,7 @@ def _never(value: object) -> str | None:
     return None
 
 
-def listed(key: str, values: object) -> list[object]:
+def list_of(key: str, values: object) -> list[object]:
     """Return *values*, any iterable with the values of *key*, as a list.
 
     Raises:
@@ -83,7 +83,7 @@ def listed(key: str, values: object) -> list[object]:
     return list(values)
 
 
-def known(place: str, name: object, names: Iterable[str]) -> str:
+def check_name(place: str, name: object, names: Iterable[str]) -> str:
     """Return *name* if it is one of *names*.
 
     Raises:

@@ -13,7 +13,7 @@ from wbsim.experiments.captures.replay import replay
 from wbsim.experiments.captures.report import figure
 from wbsim.experiments.captures.verdict import Verdict
 from wbsim.experiments.captures.what_if import Issued, what_if
-from wbsim.experiments.python.arguments import checked
+from wbsim.experiments.python.arguments import check_arguments
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.catalogue.kernels import PLUG_RULES as BY_RELEASE
 from wbsim.sim.units import KIB, SECTOR_BYTES
@@ -84,7 +84,7 @@ class Capture:
         True
     """
 
-    @checked
+    @check_arguments
     def __init__(self, path: str | Path, device: str | None = None) -> None:
         self._capture = open_capture(Path(path))
         self._conditions = conditions_of(self._capture, Options(device, **dict.fromkeys(_OPTIONS)))

@@ -10,12 +10,12 @@ import numpy as np
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.report import outcome_table
-from wbsim.experiments.pictures.facets import chosen, narrowed, settings_of, usual_lines
+from wbsim.experiments.pictures.facets import narrowed, select, settings_of, usual_lines
 from wbsim.experiments.pictures.maps import heat_map
-from wbsim.experiments.pictures.plots import against
+from wbsim.experiments.pictures.plots import line_picture
 from wbsim.experiments.pictures.thread_times import thread_times_picture
 from wbsim.experiments.pictures.time import over_time
-from wbsim.experiments.python.arguments import known
+from wbsim.experiments.python.arguments import check_name
 from wbsim.experiments.results.dataset import IDENTITY, tidy
 from wbsim.experiments.results.figures import COLUMNS, FIGURES, READ
 from wbsim.experiments.results.intervals import interval_of, steady_of
@@ -119,13 +119,13 @@ class Findings:
 
         rows = []
         for runs in self._cases():
-            interval = interval_of(FIGURES[known("summary()", figure, FIGURES)], runs)
+            interval = interval_of(FIGURES[check_name("summary()", figure, FIGURES)], runs)
             steady = steady_of(FIGURES[figure], runs[0]) if len(runs) == 1 else None
             rows.append(
                 {
                     "variant": runs[0].variant, **runs[0].point, "runs": len(runs),
                     COLUMNS[figure]: interval.mean, "low": interval.low, "high": interval.high,
-                    "steady": steady and steady.value, "steady_since_s": steady and steady.since,
+                    "steady": steady and steady.value, "steady_since_s": steady and steady.start_s,
                 }
             )  # fmt: skip
         return pd.DataFrame(rows)
@@ -374,13 +374,15 @@ class Findings:
         """
         frame, choice = self._choose("plot()", where)
         x = x if x is not None else self.axes[0] if self.axes else "variant"
-        names = [known("plot()", name, FIGURES) for name in _texts(y)]
+        names = [check_name("plot()", name, FIGURES) for name in _texts(y)]
         if not names:
             raise bad("plot()", "is empty; give the name of a figure, such as write_iops", "y")
-        lines = _texts(by) if by is not None else usual_lines(frame, known("plot()", x, map(str, frame)))
+        lines = _texts(by) if by is not None else usual_lines(frame, check_name("plot()", x, map(str, frame)))
         for name in (x, *lines):
-            known("plot()", name, map(str, frame))
-        return against(frame, x, names, [line for line in lines if line != x], narrowed(self.title, choice))
+            check_name("plot()", name, map(str, frame))
+        return line_picture(
+            frame, x, names, [line for line in lines if line != x], narrowed(self.title, choice)
+        )
 
     def heat_map(
         self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, object] | None = None
@@ -415,10 +417,10 @@ class Findings:
         """
         frame, choice = self._choose("heat_map()", where)
         for name in (x, y):
-            known("heat_map()", name, map(str, frame))
+            check_name("heat_map()", name, map(str, frame))
         if x == y:
             raise bad("heat_map()", f"is {x}, the value of x too; give another swept key", "y")
-        return heat_map(frame, x, y, known("heat_map()", figure, FIGURES), narrowed(self.title, choice))
+        return heat_map(frame, x, y, check_name("heat_map()", figure, FIGURES), narrowed(self.title, choice))
 
     def over_time(self) -> Figure:
         """Return a picture of each case over simulated time (s).
@@ -480,10 +482,10 @@ class Findings:
         frame = self._unitless_frame()
         settings = [*settings_of(frame), *IDENTITY]
         choice = {
-            known(place, key, settings): list(value) if isinstance(value, list | tuple) else [value]
+            check_name(place, key, settings): list(value) if isinstance(value, list | tuple) else [value]
             for key, value in (where or {}).items()
         }
-        return chosen(frame, choice, f"{place}: where"), choice
+        return select(frame, choice, f"{place}: where"), choice
 
     def _unitless_frame(self) -> pd.DataFrame:
         """Return `frame` with the names of figures as columns, without units."""

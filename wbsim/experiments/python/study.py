@@ -15,7 +15,7 @@ from wbsim.experiments.config.experiment import config_path, parse
 from wbsim.experiments.config.experiment import load as load_experiment
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Asked
-from wbsim.experiments.python.arguments import checked, is_there, listed
+from wbsim.experiments.python.arguments import check_arguments, is_there, list_of
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.plan import PLAN
@@ -40,7 +40,7 @@ class Study:
     Attributes:
         source: The configuration: its path, or its text.
         changes: The changes of `set`, each as ``KEY=VALUE``.
-        only: The only variant that runs.  None: all variants.
+        variant_name: The only variant that runs.  None: all variants.
         lists: The swept values of `vary`, each as ``KEY=VALUES``.
         together: Whether the lists are combined value by value; see `vary`.
         samples: The number of points of a Latin hypercube; see `vary`.  None: no hypercube.
@@ -54,7 +54,7 @@ class Study:
 
     source: Path | str
     changes: tuple[str, ...] = ()
-    only: str | None = None
+    variant_name: str | None = None
     lists: tuple[str, ...] = ()
     together: bool = False
     samples: int | None = None
@@ -66,7 +66,7 @@ class Study:
         texts = [f"{name}={_cut(value)}" for name, value, default in settings if value != default]
         return f"Study({', '.join([_cut(source), *texts])})"
 
-    @checked
+    @check_arguments
     def set(self, changes: Mapping[str, object]) -> Study:
         """Return a copy of this study with other values of some keys.
 
@@ -95,7 +95,7 @@ class Study:
         more = tuple(f"{key}={_toml(value)}" for key, value in changes.items())
         return replace(self, changes=(*self.changes, *more))
 
-    @checked
+    @check_arguments
     def variant(self, name: str) -> Study:
         """Return a copy of this study that runs one variant only.
 
@@ -119,9 +119,9 @@ class Study:
             >>> [case.variant for case in study.variant("patched").experiment().cases]
             ['patched']
         """
-        return replace(self, only=name)
+        return replace(self, variant_name=name)
 
-    @checked
+    @check_arguments
     def vary(
         self, values: Mapping[str, object], *, together: bool = False, samples: Count | None = None
     ) -> Study:
@@ -159,7 +159,7 @@ class Study:
             20
         """
         join = ".." if samples is not None else ","
-        lists = tuple(f"{key}={join.join(map(_toml, listed(key, value)))}" for key, value in values.items())
+        lists = tuple(f"{key}={join.join(map(_toml, list_of(key, value)))}" for key, value in values.items())
         return replace(self, lists=(*self.lists, *lists), together=together, samples=samples)
 
     def experiment(self) -> Experiment:
@@ -182,10 +182,10 @@ class Study:
         """
         sweep = Asked(self.lists, self.together, self.samples)
         if isinstance(self.source, Path):
-            return load_experiment(self.source, self.changes, self.only, sweep)
-        return parse(self.source, "text", self.changes, self.only, sweep)
+            return load_experiment(self.source, self.changes, self.variant_name, sweep)
+        return parse(self.source, "text", self.changes, self.variant_name, sweep)
 
-    @checked
+    @check_arguments
     def run(
         self,
         *,
@@ -266,7 +266,7 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-@checked
+@check_arguments
 def load(source: str | Path) -> Study:
     """Read the configuration of an experiment from a file.
 
@@ -293,7 +293,7 @@ def load(source: str | Path) -> Study:
     return study
 
 
-@checked
+@check_arguments
 def experiment(text: str) -> Study:
     """Read the configuration of an experiment from a text.
 
@@ -324,7 +324,7 @@ def experiment(text: str) -> Study:
     return study
 
 
-@checked
+@check_arguments
 def results(directory: str | Path) -> Findings:
     """Read results from a directory.
 

@@ -19,7 +19,7 @@ from wbsim.experiments.results.outcome import (
     percentiles_of,
 )
 from wbsim.models.machine import Machine
-from wbsim.models.syscalls.latency import merged
+from wbsim.models.syscalls.latency import merge_bins
 from wbsim.models.time_accounting import CONGESTION, THROTTLED
 from wbsim.sim.units import KIB, MIB, MS, PAGE_BYTES, SECTOR_BYTES, US, S
 
@@ -30,7 +30,7 @@ class Figure:
 
     A figure is either computed or read from the machine.
 
-    * ``total`` computes it from the outcome of a run, and ``between`` from the ends of two iterations.
+    * ``total`` computes it from the outcome of a run, and ``per_iteration`` from the ends of two iterations.
     * ``reads`` reads it from the machine, at any moment.  So it is also a level over time.  ``counts``: it
       only grows from 0, so that its difference is what happened in a time.
 
@@ -42,7 +42,7 @@ class Figure:
     unit: str
     meaning: str
     total: Callable[[Outcome], float] | None = None
-    between: Callable[[Sample, Sample], float] | None = None
+    per_iteration: Callable[[Sample, Sample], float] | None = None
     reads: Callable[[Machine], float] | None = None
     counts: bool = False
     grows: bool = False
@@ -62,7 +62,7 @@ class Figure:
         It returns nan if the figure is unknown.
         """
         if self.reads is None:
-            return self.between
+            return self.per_iteration
         name, counts = self.name, self.counts
         return lambda a, b: b.readings[name] - (a.readings[name] if counts else 0)
 
@@ -89,7 +89,7 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole else nan
 
 
-def known(value: float | None) -> float:
+def number_or_nan(value: float | None) -> float:
     """Return *value*, or nan for None."""
     return nan if value is None else value
 
@@ -187,7 +187,7 @@ def _percentile_us(outcome: Outcome, call: str, percent: str) -> float:
     results = _calls(outcome, call)
     if not results:
         return nan
-    bins = merged(calls.bins_ns for calls in results)
+    bins = merge_bins(calls.bins_ns for calls in results)
     ends = min(calls.min_ns for calls in results), max(calls.max_ns for calls in results)
     return percentiles_of(bins, *ends)[percent] / US
 
@@ -246,7 +246,7 @@ _FIGURES: Final = (
         "on_disk_time",
         "s",
         "time until the sync(2) after the last program returns",
-        lambda o: known(o.on_disk_time),
+        lambda o: number_or_nan(o.on_disk_time),
         grows=True,
         until_end=True,
     ),
@@ -277,21 +277,21 @@ _FIGURES: Final = (
         "create_rate",
         "1/s",
         "mean of the Files/sec that fs_mark prints",
-        lambda o: known(o.create_rate),
+        lambda o: number_or_nan(o.create_rate),
         lambda a, b: b.files_per_sec,
     ),
     Figure(
         "write_iops",
         "1/s",
         "write requests per second of wall time (w/s of iostat)",
-        lambda o: known(o.write_iops),
+        lambda o: number_or_nan(o.write_iops),
         lambda a, b: _per_s(b.ios - a.ios, a, b),
     ),
     Figure(
         "write_bandwidth",
         "MB/s",
         "rate of writing to all disks over the wall time (wMB/s of iostat)",
-        lambda o: known(o.write_bandwidth) / 1e6,
+        lambda o: number_or_nan(o.write_bandwidth) / 1e6,
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     Figure(
@@ -317,14 +317,14 @@ _FIGURES: Final = (
         "w_await",
         "ms",
         "mean time from the making of a write request to its completion (w_await of iostat)",
-        lambda o: known(_of_disks(o).w_await),
+        lambda o: number_or_nan(_of_disks(o).w_await),
         lambda a, b: share((b.write_wait_ns - a.write_wait_ns) / MS, b.ios - a.ios),
     ),
     Figure(
         "r_await",
         "ms",
         "mean time from the making of a read request to its completion (r_await of iostat)",
-        lambda o: known(_of_disks(o).r_await),
+        lambda o: number_or_nan(_of_disks(o).r_await),
         lambda a, b: share((b.read_wait_ns - a.read_wait_ns) / MS, b.reads - a.reads),
     ),
     Figure(
@@ -459,7 +459,7 @@ _FIGURES: Final = (
         "on_disk_w_await",
         "ms",
         "mean time from the making of a write request to its completion, until on_disk_time",
-        _on_disk(lambda disk, _: known(disk.w_await)),
+        _on_disk(lambda disk, _: number_or_nan(disk.w_await)),
         until_end=True,
     ),
     Figure(
@@ -474,7 +474,7 @@ _FIGURES: Final = (
         "written_back",
         "MiB",
         "size of the pages that were written back",
-        reads=lambda m: _mib(m.cache.written),
+        reads=lambda m: _mib(m.cache.written_pages),
         counts=True,
         grows=True,
     ),

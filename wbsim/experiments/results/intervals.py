@@ -82,11 +82,11 @@ def series_of(figure: Figure, outcome: Outcome) -> list[float]:
 class Steady(NamedTuple):
     """A figure of the steady part of a run: the mean over iterations, weighted by their lengths.
 
-    ``since``: the time at which the steady part begins (s).
+    ``start_s``: the time at which the steady part begins (s).
     """
 
     value: float
-    since: float
+    start_s: float
 
 
 def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:

@@ -85,12 +85,12 @@ class Runs:
         BadInput: the directory cannot be written, or has the results of another experiment.
     """
 
-    def __init__(self, how: How, title: str = "", axes: Sequence[str] = (), *, beside: bool = False) -> None:
+    def __init__(self, how: How, title: str = "", axes: Sequence[str] = (), *, shared: bool = False) -> None:
         self._how = how
         self._title = title
         self._axes = tuple(axes)
         self._names = Names()
-        if how.directory is not None and not beside:
+        if how.directory is not None and not shared:
             refuse_other_experiment(how.directory, title, self._axes)
         self._store = Store(how.directory, self._names) if how.directory is not None else None
         self._results: dict[str, Outcome | Failure] = {}
@@ -135,7 +135,7 @@ class Runs:
                     if self._store is not None:
                         self._store.keep(queue[place], result)
                     if meter is not None:
-                        meter.ended(place)
+                        meter.finish(place)
             finally:
                 if meter is not None:
                     meter.clear()

@@ -46,7 +46,7 @@ class Meter:
         self._reports[place] = report
         self._show()
 
-    def ended(self, place: int) -> None:
+    def finish(self, place: int) -> None:
         """Count the run at *place* as ended."""
         self._reports.pop(place, None)
         self._runs_done += 1

@@ -132,7 +132,7 @@ class LevelsOverTime:
 
 def _of_disk(queue: Queue) -> tuple[int, ...]:
     reads, writes = queue.stat.reads, queue.stat.writes
-    queued = queue.waiting + queue.stat.in_flight
+    queued = queue.queue_length + queue.stat.in_flight
     return (
         writes.ios, writes.sectors, queue.busy_ns, queued, writes.wait_ns, reads.ios, reads.wait_ns,
     )  # fmt: skip

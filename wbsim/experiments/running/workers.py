@@ -165,7 +165,7 @@ class Crew:
                 for pair in self._heard(worker):
                     jobs_left -= 1
                     yield pair
-            for worker in self.lost():
+            for worker in self.stopped_workers():
                 for pair in self._replaced(worker, "its worker was stopped"):
                     jobs_left -= 1
                     yield pair
@@ -224,7 +224,7 @@ class Crew:
             self._budget.ends(worker.place, 0.0)
             yield from self._settle(worker.place, Failure("lost", why))
 
-    def lost(self) -> list[_Worker]:
+    def stopped_workers(self) -> list[_Worker]:
         """Return the workers that have been stopped for too long."""
         workers = []
         for worker in self.workers:

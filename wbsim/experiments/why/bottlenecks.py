@@ -30,7 +30,7 @@ class Resource(NamedTuple):
     share: float
 
     @property
-    def used(self) -> str:
+    def use_text(self) -> str:
         """Return what ``share`` is a share of: use, or time that the program itself sets.
 
         >>> Resource("pauses of dd/process 0", 0.9).used
@@ -94,13 +94,13 @@ class Kind(NamedTuple):
 
     * ``threads``: the number of active threads; these were busy for more than `SEEN` of the run.
     * ``life``: the mean time of the active threads by state and cause (ns); without any, the mean of all.
-    * ``of``: the number of all threads of the kind.
+    * ``total``: the number of all threads of the kind.
     """
 
     name: str
     threads: int
     life: dict[str, float]
-    of: int
+    total: int
 
 
 def kinds_of(lives: Lives) -> list[Kind]:

@@ -156,7 +156,8 @@ def document(result: Result) -> dict[str, object]:
                     for name, calls in run.calls.items()
                 },
                 "threads": {
-                    kind.name: {"count": kind.threads, "of": kind.of, "life": kind.life} for kind in run.kinds
+                    kind.name: {"count": kind.threads, "of": kind.total, "life": kind.life}
+                    for kind in run.kinds
                 },
             }
             for run in result.runs
@@ -169,19 +170,19 @@ def _held_back_by(run: Run) -> str | None:
     return None if resource is None else resource.name
 
 
-def verdict(run: Run, others: int = _NEXT) -> str:
-    """Return a line with the bottleneck of *run* and the next *others* resources."""
+def verdict(run: Run, count: int = _NEXT) -> str:
+    """Return a line with the bottleneck of *run* and the next *count* resources."""
     if not run.written_back:
         return f"{run.label}: {run.length_ns / S:.2f} s, held back by nothing known: {UNWRITTEN}"
     first, *then = most_used(run.uses)
     phrase = "held back by" if bottleneck(run.uses) else f"held back by {NOTHING}; most used was"
     text = (
-        f"{run.label}: {run.length_ns / S:.2f} s, {phrase} {first.name}, {first.used}"
+        f"{run.label}: {run.length_ns / S:.2f} s, {phrase} {first.name}, {first.use_text}"
         f" {100 * first.share:.1f} % of it"
     )
-    if others:
+    if count:
         text += "; then " + ", ".join(
-            f"{resource.name} {100 * resource.share:.1f} %" for resource in then[:others]
+            f"{resource.name} {100 * resource.share:.1f} %" for resource in then[:count]
         )
     return text
 
@@ -217,7 +218,7 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
             name, utilisation = UNWRITTEN, "-"
         rows.append((run.place, name, utilisation, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
     header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
-    return table(header, rows, left=2)
+    return table(header, rows, left_columns=2)
 
 
 def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
@@ -325,11 +326,11 @@ def _matters(ns: float, run: Run) -> bool:
 
 def titled(kind: Kind) -> str:
     """Return the name of *kind* with the numbers of active and of all threads."""
-    return kind.name if kind.of == 1 else f"{kind.name} x{_count(kind)}"
+    return kind.name if kind.total == 1 else f"{kind.name} x{_count(kind)}"
 
 
 def _count(kind: Kind) -> str:
-    return str(kind.of) if kind.threads == kind.of else f"{kind.threads} of {kind.of}"
+    return str(kind.total) if kind.threads == kind.total else f"{kind.threads} of {kind.total}"
 
 
 def _percent(ns: float, run: Run) -> str:

@@ -65,7 +65,7 @@ class Guess(NamedTuple):
         """Return whether the range is sampled on a logarithmic scale."""
         return self.low > 0 and self.high > WIDE * self.low
 
-    def at(self, share: float) -> float | int:
+    def value_at(self, share: float) -> float | int:
         """Return the value at *share* of the range (0 to 1), which obeys the rule of the key.
 
         >>> Guess("chunk", 524288, 65536, 524288, step=4096).at(1 / 3) % 4096
@@ -86,7 +86,7 @@ class Guess(NamedTuple):
         return round(value)
 
     def share_of(self, value: float) -> float:
-        """Return the share of the range at which *value* lies; see `at`."""
+        """Return the share of the range at which *value* lies; see `value_at`."""
         if self.logarithmic:
             return log(value / self.low) / log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -115,7 +115,7 @@ class Sensitivity:
 
     * ``value``: the figure with all guesses at their usual values.
     * ``interval``: the middle 95 % of Sobol's runs, or None without Sobol.
-    * ``runs`` and ``refused``: the number of all runs and of refused runs.
+    * ``runs`` and ``refusal_count``: the number of all runs and of refused runs.
     """
 
     title: str
@@ -124,7 +124,7 @@ class Sensitivity:
     effects: list[Effect]
     interval: tuple[float, float] | None
     runs: int
-    refused: int
+    refusal_count: int
     refusals: list[Refusal] = field(default_factory=list)
 
     def document(self) -> dict[str, object]:
@@ -134,7 +134,7 @@ class Sensitivity:
         return {
             **summary,
             "runs": self.runs,
-            "refused": self.refused,
+            "refused": self.refusal_count,
             "refusals": [refusal.document() for refusal in self.refusals],
             "effects": effects,
         }
@@ -162,8 +162,8 @@ class Sensitivity:
         quiet = sum(guess_effect.mu_star < 0.01 * abs(self.value) for guess_effect in self.effects)
         counts = f"{len(self.effects)} assumed numbers, of which {quiet} change it by less than 1 %;"
         counts += f" {self.runs} runs"
-        if self.refused:
-            counts += f", {self.refused} of them refused"
+        if self.refusal_count:
+            counts += f", {self.refusal_count} of them refused"
         reasons = [
             "\n".join(["refused runs, by reason:", *(f"  {refusal.text()}" for refusal in self.refusals)])
         ]
@@ -182,13 +182,13 @@ def guesses_of(scenario: Scenario) -> list[Guess]:
         Guess(
             number.path,
             number.value,
-            number.given.low,
-            number.given.high,
+            number.provenance.low,
+            number.provenance.high,
             number.unit,
             _step_of(scenario, number.path),
         )
         for number in scenario.numbers()
-        if number.given is not None and _is_guess(number, number.given)
+        if number.provenance is not None and _is_guess(number, number.provenance)
     ]
 
 
@@ -266,7 +266,9 @@ class _Study:
         """Return the figure at each row of *shares*, of *guesses*; nan for a refused or failed run."""
         jobs: list[tuple[Values, Job]] = []
         for row in shares.tolist():
-            draw: Values = {guess.path: guess.at(share) for guess, share in zip(guesses, row, strict=True)}
+            draw: Values = {
+                guess.path: guess.value_at(share) for guess, share in zip(guesses, row, strict=True)
+            }
             values, scenario = self._correct(draw, guesses)
             jobs.append((values, Job(replace(self._case, scenario=scenario), self._how.seed)))
         self.draws = [values for values, _ in jobs]
@@ -300,7 +302,7 @@ class _Study:
         inner, outer = guess.share_of(guess.value), guess.share_of(draw[guess.path])
         for _ in range(_HALVINGS):
             middle = (inner + outer) / 2
-            trial = {**values, guess.path: guess.at(middle)}
+            trial = {**values, guess.path: guess.value_at(middle)}
             if (trial_scenario := self._scenario(trial)) is not None:
                 inner, values, scenario = middle, trial, trial_scenario
             else:

@@ -41,16 +41,16 @@ class Tables(NamedTuple):
     rows: Rows
     order: NDArray[np.int32]
     lowest: NDArray[np.int64]
-    used: NDArray[np.int64]
+    lengths: NDArray[np.int64]
 
 
 class Table(NamedTuple):
-    """One of several `Tables`, with its part of ``order``, ``lowest`` and ``used`` (one number)."""
+    """One of several `Tables`, with its part of ``order``, ``lowest`` and ``lengths`` (one number)."""
 
     rows: Rows
     order: NDArray[np.int32]
     lowest: NDArray[np.int64]
-    used: NDArray[np.int64]
+    lengths: NDArray[np.int64]
 
 
 def new_tables(count: int, valued: bool) -> Tables:
@@ -65,7 +65,7 @@ def new_tables(count: int, valued: bool) -> Tables:
         ),
         order=np.empty((count, 0), np.int32),
         lowest=np.empty((count, 0), np.int64),
-        used=np.zeros(count, np.int64),
+        lengths=np.zeros(count, np.int64),
     )
 
 
@@ -79,7 +79,7 @@ def with_room(tables: Tables, additions: int) -> Tables:
             name: _grown(getattr(rows, name), ever, room) for name in ("keys", "values", "counts", "again")
         }
         tables = tables._replace(rows=rows._replace(**grown))
-    length, room = int(tables.used.max()), tables.order.shape[1]
+    length, room = int(tables.lengths.max()), tables.order.shape[1]
     if length + additions + 1 > room:
         room = 2 * room + additions + 1
         tables = tables._replace(
@@ -100,7 +100,7 @@ def _grown(old: NDArray[Any], length: int, room: int, axis: int = 0) -> NDArray[
 
 def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
     """Return all keys of table *number* in order, each with its value (n x 2); without values, 0."""
-    rows, order = tables.rows, tables.order[number, : tables.used[number]]
+    rows, order = tables.rows, tables.order[number, : tables.lengths[number]]
     filled = np.arange(WIDTH) < rows.counts[order][:, None]
     keys = rows.keys[order][filled]
     values = rows.values[order][filled] if rows.values.shape[1] else np.zeros(len(keys), np.int64)
@@ -110,13 +110,15 @@ def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
 @compiled
 def table_of(tables: Tables, number: int) -> Table:
     """Return the table *number*."""
-    return Table(tables.rows, tables.order[number], tables.lowest[number], tables.used[number : number + 1])
+    return Table(
+        tables.rows, tables.order[number], tables.lowest[number], tables.lengths[number : number + 1]
+    )
 
 
 @compiled
 def find(table: Table, key: int) -> tuple[int, int]:
     """Return the place of the first key that is not below *key*, or the place behind the last key."""
-    low, high = 0, table.used[0]
+    low, high = 0, table.lengths[0]
     while low < high:
         middle = (low + high) // 2
         if table.lowest[middle] <= key:
@@ -124,7 +126,7 @@ def find(table: Table, key: int) -> tuple[int, int]:
         else:
             high = middle
     position = max(low - 1, 0)
-    if table.used[0] == 0:
+    if table.lengths[0] == 0:
         return 0, 0
     row = table.order[position]
     low, high = 0, table.rows.counts[row]
@@ -142,7 +144,7 @@ def find(table: Table, key: int) -> tuple[int, int]:
 @compiled
 def is_in(table: Table, position: int, index: int) -> bool:
     """Return whether the place (*position*, *index*) has a key."""
-    return bool(0 <= position < table.used[0] and 0 <= index < table.rows.counts[table.order[position]])
+    return bool(0 <= position < table.lengths[0] and 0 <= index < table.rows.counts[table.order[position]])
 
 
 @compiled
@@ -158,7 +160,7 @@ def value_at(table: Table, position: int, index: int) -> int:
 
 
 @compiled
-def after(table: Table, position: int, index: int) -> tuple[int, int]:
+def place_after(table: Table, position: int, index: int) -> tuple[int, int]:
     """Return the next place."""
     if index + 1 < table.rows.counts[table.order[position]]:
         return position, index + 1
@@ -166,7 +168,7 @@ def after(table: Table, position: int, index: int) -> tuple[int, int]:
 
 
 @compiled
-def before(table: Table, position: int, index: int) -> tuple[int, int]:
+def place_before(table: Table, position: int, index: int) -> tuple[int, int]:
     """Return the place before this one; before the first key, a place for which `is_in` is false."""
     if index > 0:
         return position, index - 1
@@ -178,7 +180,7 @@ def before(table: Table, position: int, index: int) -> tuple[int, int]:
 @compiled
 def insert(table: Table, key: int, value: int) -> None:
     """Add *key*, which is not in the table yet."""
-    if table.used[0] == 0:
+    if table.lengths[0] == 0:
         _open_row(table, 0)
     position, index = find(table, key)
     if index == 0 and position > 0:  # add the key at the end of the row before instead
@@ -232,11 +234,11 @@ def remove_at(table: Table, position: int, index: int) -> None:
     if count:
         table.lowest[position] = table.rows.keys[row, 0]
         return
-    length = table.used[0] - 1
+    length = table.lengths[0] - 1
     for i in range(position, length):
         table.order[i] = table.order[i + 1]
         table.lowest[i] = table.lowest[i + 1]
-    table.used[0] = length
+    table.lengths[0] = length
     table.rows.again[table.rows.sizes[1]] = row
     table.rows.sizes[1] += 1
 
@@ -251,9 +253,9 @@ def _open_row(table: Table, position: int) -> None:
     else:
         row = sizes[0]
         sizes[0] += 1
-    for i in range(table.used[0], position, -1):
+    for i in range(table.lengths[0], position, -1):
         table.order[i] = table.order[i - 1]
         table.lowest[i] = table.lowest[i - 1]
     table.order[position] = row
     table.rows.counts[row] = 0
-    table.used[0] += 1
+    table.lengths[0] += 1

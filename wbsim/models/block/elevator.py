@@ -41,14 +41,14 @@ class Elevator:
         self._only_cheap = bounds.only_cheap
         self._bounds = bounds
         self._arrivals = 0
-        self.waiting: OrderedDict[Request, int] = OrderedDict()  # with their arrivals, oldest first
+        self.requests: OrderedDict[Request, int] = OrderedDict()  # with their arrivals, oldest first
         self._by_end: dict[int, Request] = {}
         self._by_start: dict[int, Request] = {}
         self._last_merge: Request | None = None
 
     def attempt_merge(self, bio: Bio) -> Merge:
         """Return BACK or FRONT if *bio* joined a waiting request, else NEW."""
-        if not self.waiting or not self._bounds.merges:
+        if not self.requests or not self._bounds.merges:
             return NEW
         last = self._last_merge
         if last is not None and self._alike(last, bio.sync):
@@ -64,7 +64,7 @@ class Elevator:
         request = self._by_start.get(bio.end_sector) if self.sorts else None
         return self._front(request, bio) if request is not None and self._alike(request, bio.sync) else NEW
 
-    def touching(self, bio: Bio) -> list[Request]:
+    def neighbours(self, bio: Bio) -> list[Request]:
         """Return the waiting requests against which *bio* is tried because it would continue them."""
         neighbours = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
         return [
@@ -90,7 +90,7 @@ class Elevator:
 
         Return whether it was added.
         """
-        if self.waiting and self._bounds.merges:
+        if self.requests and self._bounds.merges:
             last = self._last_merge
             if last is not None and self._join(last, request):
                 return False
@@ -106,7 +106,7 @@ class Elevator:
     def add(self, request: Request) -> None:
         """Add *request* without another try to merge it (to 2.6.38 only its bio is tried)."""
         self._arrivals += 1
-        self.waiting[request] = self._arrivals
+        self.requests[request] = self._arrivals
         if not request.nomerge:
             self._by_end[request.end_sector] = request
             if self._last_merge is None:
@@ -117,15 +117,15 @@ class Elevator:
 
     def next(self, now_ns: int) -> Request | None:
         """Remove the request that goes to the driver at *now_ns*, and return it; None: none may go yet."""
-        request = self._scheduler.next(now_ns) if self.sorts else next(iter(self.waiting))
+        request = self._scheduler.next(now_ns) if self.sorts else next(iter(self.requests))
         if request is not None:
             self.remove(request)
         return request
 
-    def completed(self, request: Request, now_ns: int) -> None:
+    def complete(self, request: Request, now_ns: int) -> None:
         """Take note of *request*, which the device has completed."""
         if self.sorts:
-            self._scheduler.completed(request, now_ns)
+            self._scheduler.complete(request, now_ns)
 
     def remove(self, request: Request) -> None:
         """Remove *request*, which waits here."""
@@ -133,7 +133,7 @@ class Elevator:
             self._scheduler.remove(request)
             _forget(self._by_start, request.start_sector, request)
         _forget(self._by_end, request.end_sector, request)
-        del self.waiting[request]
+        del self.requests[request]
         if self._last_merge is request:
             self._last_merge = None
 
@@ -146,11 +146,11 @@ class Elevator:
         for index, edge in ((self._by_end, "end_sector"), (self._by_start, "start_sector")):
             for sector, request in index.items():
                 require(
-                    request in self.waiting and getattr(request, edge) == sector,
+                    request in self.requests and getattr(request, edge) == sector,
                     f"elevator: the request at {edge} {sector} must wait there: {request}",
                 )
         if self.sorts:
-            self._scheduler.check(list(self.waiting))
+            self._scheduler.check(list(self.requests))
 
     def _back(self, request: Request, bio: Bio) -> Merge:
         end = request.end_sector
@@ -195,7 +195,7 @@ class Elevator:
         end = request.end_sector
         if not self._alike(request, follower.sync) or not try_join(request, follower, self._bounds):
             return False
-        if follower in self.waiting:
+        if follower in self.requests:
             self.remove(follower)
         self._end_moved(request, end)
         self._last_merge = request
@@ -211,7 +211,7 @@ class Elevator:
             return
         _forget(self._by_start, old_start, request)
         self._by_start[request.start_sector] = request
-        self._scheduler.moved(request, old_start)
+        self._scheduler.move(request, old_start)
 
 
 class SoftwareQueue:
@@ -222,34 +222,34 @@ class SoftwareQueue:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self.waiting: dict[Request, None] = {}
+        self.requests: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:
         """Return BACK or FRONT if *bio* joined one of the newest requests, else NEW.
 
         A limit that forbids a merge ends the walk.
         """
-        for request in self.touching(bio):
+        for request in self.neighbours(bio):
             if request.nomerge or bio.nomerge or request.op != bio.op:
                 continue
             return try_merge(request, bio, self._bounds)
         return NEW
 
-    def touching(self, bio: Bio) -> list[Request]:
+    def neighbours(self, bio: Bio) -> list[Request]:
         """Return the waiting requests against which *bio* is tried because it would continue them."""
         if not self._bounds.merges:
             return []
-        newest = islice(reversed(self.waiting), SOFTWARE_QUEUE_TRIED)
+        newest = islice(reversed(self.requests), SOFTWARE_QUEUE_TRIED)
         return [r for r in newest if r.end_sector == bio.start_sector or r.start_sector == bio.end_sector]
 
     def insert(self, request: Request) -> bool:
         """Add *request*, and return True."""
-        self.waiting[request] = None
+        self.requests[request] = None
         return True
 
     def remove(self, request: Request) -> None:
         """Remove *request*, which waits here."""
-        del self.waiting[request]
+        del self.requests[request]
 
 
 def _forget(index: dict[int, Request], sector: int, request: Request) -> None:

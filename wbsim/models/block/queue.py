@@ -76,7 +76,7 @@ class Queue:
         self._depth = spec.driver_depth
         self._to_submitter = spec.interrupts == "submitter"
         size = spec.elevator.pool_size(spec.nr_requests)
-        self._async, self._sync = POOLS[pool](env, size, parts.congestion.ended)
+        self._async, self._sync = POOLS[pool](env, size, parts.congestion.end)
         self._plug = plug_of(rules, env, parts.urgent, self._feed_driver)
         self._busy_since: int | None = None
         self._flushes: deque[Request] = deque()  # they pass the elevator
@@ -125,9 +125,9 @@ class Queue:
         return self.stat.busy_ns + (0 if start_ns is None else self._env.now - start_ns)
 
     @property
-    def waiting(self) -> int:
+    def queue_length(self) -> int:
         """The number of requests that the driver has not taken yet."""
-        return len(self.elevator.waiting) + len(self._flushes)
+        return len(self.elevator.requests) + len(self._flushes)
 
     def unplug(self) -> None:
         """blk_unplug: open the queue's plug for a task that waits, and feed the driver."""
@@ -149,7 +149,7 @@ class Queue:
         Raises:
             LawBroken: a request was lost or has no place in the pool, or a part was used for too long.
         """
-        queue_length, places, stat = self.waiting, self._async.count + self._sync.count, self.stat
+        queue_length, places, stat = self.queue_length, self._async.count + self._sync.count, self.stat
         require(
             queue_length >= 0 and 0 <= stat.in_flight <= min(self._depth, places - queue_length),
             f"{self.name}: every request must have a place in the pool: {queue_length} wait,"
@@ -197,7 +197,7 @@ class Queue:
                 self._gather(request, self._plug)
             elif request.nomerge and request.op == FLUSH:
                 self._flushes.append(request)
-            elif not sorts and not elevator.waiting and stat.in_flight < self._depth:
+            elif not sorts and not elevator.requests and stat.in_flight < self._depth:
                 self._dispatch(request)
             elif elevator.insert(request):
                 self._waits(request)
@@ -206,7 +206,7 @@ class Queue:
 
     def _gather(self, request: Request, plug: QueuePlug) -> None:
         """The end of __make_request (to 2.6.38): put *request* into the elevator, behind the queue's plug."""
-        if not self.elevator.waiting:
+        if not self.elevator.requests:
             plug.close()
         self.elevator.add(request)
         self._waits(request)
@@ -225,7 +225,7 @@ class Queue:
         """
         if self._plug is not None:
             self._plug.closed = False
-        if self.elevator.waiting or self._flushes:
+        if self.elevator.requests or self._flushes:
             self._feed_driver()
         elif not self.stat.in_flight and self._busy_since is not None:
             self.stat.busy_ns += self._env.now - self._busy_since
@@ -235,7 +235,7 @@ class Queue:
         stat, elevator, flushes = self.stat, self.elevator, self._flushes
         while flushes and stat.in_flight < self._depth:
             self._dispatch(flushes.popleft())
-        while elevator.waiting and stat.in_flight < self._depth:
+        while elevator.requests and stat.in_flight < self._depth:
             request = elevator.next(self._env.now)
             if request is None:
                 return
@@ -259,7 +259,7 @@ class Queue:
         if self.signals.block_rq_complete.observers:
             self.signals.block_rq_complete.emit(request=request)
         self._free(request)
-        self.elevator.completed(request, self._env.now)
+        self.elevator.complete(request, self._env.now)
         for bio in request.bios:
             if bio.end_io is not None:
                 bio.end_io(bio.context)

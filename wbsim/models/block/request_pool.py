@@ -22,11 +22,11 @@ BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME
 class Tags:
     """The blk-mq tags of one queue, for synchronous and asynchronous requests; the ``waiters`` sleep."""
 
-    __slots__ = ("nr", "used", "waiters")
+    __slots__ = ("count", "nr", "waiters")
 
     def __init__(self, nr: int) -> None:
         self.nr = nr
-        self.used = 0
+        self.count = 0
         self.waiters: deque[Task] = deque()
 
 
@@ -44,9 +44,9 @@ class TagClass:
 
     def take(self, task: Task) -> bool:
         """Allocate a request for *task*, if *task* may have one now; return whether it may."""
-        if self._tags.used >= self._tags.nr:
+        if self._tags.count >= self._tags.nr:
             return False
-        self._tags.used += 1
+        self._tags.count += 1
         self.count += 1
         return True
 
@@ -55,7 +55,7 @@ class TagClass:
 
     def free(self) -> None:
         """Take back a request, and wake the task that has waited longest."""
-        self._tags.used -= 1
+        self._tags.count -= 1
         self.count -= 1
         if self.waiters:
             self._env.wake(self.waiters.popleft())

@@ -97,7 +97,7 @@ class BlockThread(Thread):
     def _make_request(self, bio: Bio) -> Steps:
         """The rest of blk_mq_submit_bio: merge *bio* in the elevator, or make a new request of it."""
         queue: Queue = bio.queue
-        if queue.elevator.waiting:
+        if queue.elevator.requests:
             merge = queue.elevator.attempt_merge(bio)
             if merge is not NEW:
                 self._tell(merge, bio)

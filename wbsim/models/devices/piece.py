@@ -19,6 +19,6 @@ class Piece(Write):
         self.op = op
 
 
-def behind(device: BlockDevice, name: str) -> dict[str, float]:
+def uses_behind(device: BlockDevice, name: str) -> dict[str, float]:
     """Return the `BlockDevice.uses` of *device*, a member called *name* of a composed device."""
     return {f"{name} {part}": used_ns for part, used_ns in device.uses().items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wbsim.models.bio import BlockDevice, Write
-from wbsim.models.devices.piece import Piece, behind
+from wbsim.models.devices.piece import Piece, uses_behind
 from wbsim.models.devices.spec import Raid0Spec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
@@ -23,7 +23,7 @@ class Raid0(BlockDevice):
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`: the uses of all members."""
-        member_uses = [behind(member, str(number)) for number, member in enumerate(self._members)]
+        member_uses = [uses_behind(member, str(number)) for number, member in enumerate(self._members)]
         return {name: used_ns for parts in member_uses for name, used_ns in parts.items()}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:

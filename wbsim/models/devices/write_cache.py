@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from wbsim.models.bio import BlockDevice, Write
 from wbsim.models.devices.intake import Intake
-from wbsim.models.devices.piece import Piece, behind
+from wbsim.models.devices.piece import Piece, uses_behind
 from wbsim.models.devices.spec import WriteCacheSpec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
@@ -33,7 +33,7 @@ class WriteCache(BlockDevice):
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`: the uses of the link and of the device behind."""
-        return {"link": self._intake.busy_ns, **behind(self._device, "behind")}
+        return {"link": self._intake.busy_ns, **uses_behind(self._device, "behind")}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""

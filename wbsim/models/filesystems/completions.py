@@ -108,7 +108,7 @@ class Completions:
             while len(works):
                 work = works.take()
                 if isinstance(work, IoEnds):
-                    while work.ended:
+                    while work.queue:
                         yield self._end_ioends(thread, work)
                     work.busy = False
                 else:

@@ -37,7 +37,7 @@ class IoEnds:
     *queue* queues the work item: a worker then runs *convert* for each ioend.
     """
 
-    __slots__ = ("_queue", "busy", "convert", "end_io", "ended", "inode")
+    __slots__ = ("_queue", "busy", "convert", "end_io", "inode", "queue")
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class IoEnds:
         self._queue = queue
         self.convert = convert
         self.busy = False
-        self.ended: list[IoEnd] = []
+        self.queue: list[IoEnd] = []
         self.end_io: Callable[[IoEnd], None] = self._end_io  # a bound method that is made once
 
     def _end_io(self, ioend: IoEnd) -> None:
@@ -57,14 +57,14 @@ class IoEnds:
         ioend.bios -= 1
         if ioend.bios or ioend.is_open:
             return
-        self.ended.append(ioend)
+        self.queue.append(ioend)
         if not self.busy:
             self.busy = True
             self._queue(self)
 
     def take(self) -> list[IoEnd]:
         """Return the ioends that have ended by now, in the order of their pages (iomap_sort_ioends)."""
-        ioends, self.ended = self.ended, []
+        ioends, self.queue = self.queue, []
         ioends.sort(key=_by_page)
         return ioends
 

@@ -78,22 +78,31 @@ class WritepagesRules:
 class _Position:
     """The place of a walk that begins at *page*, the ``pages`` that it wrote, and the rest of its *budget*.
 
-    ``left`` is the rest in pages.  With ``counts_calls``, ``calls`` is the rest in calls of writepage, and
-    ``left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``_end``.
+    ``pages_left`` is the rest in pages.  With ``counts_calls``, ``calls`` is the rest in calls of writepage,
+    and ``pages_left`` is the rest as XFS computes it.  A walk that has wrapped ends at page ``_end``.
 
     Dirty pages are looked up *pagevec* at a time.  A page that becomes dirty between two of them waits for
     the next walk.  Its delayed extent lies in front of the next page's until then (docs/measurements.md W).
     """
 
     __slots__ = (
-        "_batch", "_end", "_next", "_pagevec", "_start", "calls", "counts_calls", "left", "page", "pages",
+        "_batch",
+        "_end",
+        "_next",
+        "_pagevec",
+        "_start",
+        "calls",
+        "counts_calls",
+        "page",
+        "pages",
+        "pages_left",
         "wraps",
     )  # fmt: skip
 
     def __init__(self, page: int, budget: int, wraps: bool, counts_calls: bool, pagevec: int) -> None:
         self.page = self._start = page
         self.pages = 0
-        self.left = self.calls = budget
+        self.pages_left = self.calls = budget
         self.wraps = wraps
         self.counts_calls = counts_calls
         self._end = _NO_PAGE
@@ -104,7 +113,7 @@ class _Position:
     @property
     def budget(self) -> int:
         """Return what is left of the budget: calls or pages."""
-        return self.calls if self.counts_calls else self.left
+        return self.calls if self.counts_calls else self.pages_left
 
     def next_page(self, file: PagedFile) -> int:
         """Move to the next dirty page and return it; `_NO_PAGE` at the end of the walk.
@@ -150,17 +159,17 @@ class _Position:
     def room(self, at_most: int) -> int:
         """Return the most pages that the next call may write; *at_most* is the limit of the call itself."""
         if not self.counts_calls:
-            return min(self.left, at_most)
-        return 1 + min(max(_long(4 * self.left), 1), _UNLIMITED)
+            return min(self.pages_left, at_most)
+        return 1 + min(max(_long(4 * self.pages_left), 1), _UNLIMITED)
 
     def wrote(self, run: int) -> None:
         """Move behind a *run* of pages, which one call has written."""
         self.page += run
         self.pages += run
         if self.counts_calls:
-            self.left, self.calls = _long(4 * self.left - (run - 1)), self.calls - 1
+            self.pages_left, self.calls = _long(4 * self.pages_left - (run - 1)), self.calls - 1
         else:
-            self.left -= run
+            self.pages_left -= run
 
 
 def _long(number: int) -> int:
@@ -279,7 +288,7 @@ class Writepages:
         position = self._begin(inode, file, wbc)
         while position.budget > 0 and (page := position.next_page(file)) != _NO_PAGE:
             if not file.pages.states[page] & MAPPED:
-                yield mapper.map_extent(thread, inode, file, page, position.left)
+                yield mapper.map_extent(thread, inode, file, page, position.pages_left)
                 mapped += 1
                 continue
             build.mapped, mapped = build.mapped + mapped, 0

@@ -104,11 +104,11 @@ class Cfq(Lanes):
         self._requests_left -= 1
         if begins and self._async.expired(now_ns):
             return self._async.oldest()
-        next_request = self._async.ahead()
+        next_request = self._async.next_ahead()
         return self._async.lowest() if next_request is None else next_request
 
-    def completed(self, request: Request, now_ns: int) -> None:
-        """See `Lanes.completed`: cfq_completed_request."""
+    def complete(self, request: Request, now_ns: int) -> None:
+        """See `Lanes.complete`: cfq_completed_request."""
         in_device = self._in_device[request.sync]
         if request not in in_device:
             return

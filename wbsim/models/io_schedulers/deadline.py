@@ -46,14 +46,14 @@ class Deadline(Lanes):
     def choose(self, now_ns: int) -> Request:
         """See `Lanes.choose`."""
         if self._requests_left:
-            next_request = self._lane.ahead()
+            next_request = self._lane.next_ahead()
             if next_request is not None:
                 self._requests_left -= 1
                 return next_request
         self._requests_left = self._fifo_batch - 1
         old_lane = self._lane
         self._lane = lane = self._next_direction()
-        next_request = lane.ahead() if self._resumes or lane is old_lane else None
+        next_request = lane.next_ahead() if self._resumes or lane is old_lane else None
         return lane.oldest() if next_request is None or lane.expired(now_ns) else next_request
 
     def _next_direction(self) -> Lane:

@@ -32,7 +32,7 @@ class Lane:
         del self._by_sector[self._place(request, request.start_sector)]
         del self._arrivals[request]
 
-    def moved(self, request: Request, old_start: int) -> None:
+    def move(self, request: Request, old_start: int) -> None:
         """Sort *request* again, which began at sector *old_start* before it grew at its front."""
         del self._by_sector[self._place(request, old_start)]
         insort(self._by_sector, (request.start_sector, self._arrivals[request], request))
@@ -45,7 +45,7 @@ class Lane:
         """Return whether the oldest request has waited for the lane's fifo_expire."""
         return now_ns - self.oldest().started_ns >= self._expire_ns
 
-    def ahead(self) -> Request | None:
+    def next_ahead(self) -> Request | None:
         """Return the first request, by sector, at or behind the head; None: there is none."""
         place = bisect_left(self._by_sector, (self.head,))
         return self._by_sector[place][2] if place < len(self._by_sector) else None
@@ -91,9 +91,9 @@ class Lanes(IoScheduler):
         """See `IoScheduler.remove`."""
         self.lane_of(request).remove(request)
 
-    def moved(self, request: Request, old_start: int) -> None:
-        """See `IoScheduler.moved`."""
-        self.lane_of(request).moved(request, old_start)
+    def move(self, request: Request, old_start: int) -> None:
+        """See `IoScheduler.move`."""
+        self.lane_of(request).move(request, old_start)
 
     def next(self, now_ns: int) -> Request | None:
         """See `IoScheduler.next`."""
@@ -102,8 +102,8 @@ class Lanes(IoScheduler):
             self.lane_of(request).head = request.end_sector
         return request
 
-    def completed(self, request: Request, now_ns: int) -> None:
-        """See `IoScheduler.completed`."""
+    def complete(self, request: Request, now_ns: int) -> None:
+        """See `IoScheduler.complete`."""
 
     def check(self, requests: list[Request]) -> None:
         """See `IoScheduler.check`: each lane has its requests, sorted by sector."""

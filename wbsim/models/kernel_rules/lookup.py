@@ -25,7 +25,7 @@ def rules_of(release: Release, kernel: str = "") -> Mapping[tuple[str, str], Rul
 
 def rule_for(key: str, release: Release, condition: str = "") -> Given:
     """Return the value of the rule *key* in *release* under *condition*, with its source."""
-    return rules_of(release)[key, condition].given
+    return rules_of(release)[key, condition].entry
 
 
 def inputs_of(kernel: str) -> Inputs:
@@ -41,7 +41,7 @@ def inputs_of(kernel: str) -> Inputs:
         branch = tree
         for part in path:
             branch = branch.setdefault(part, {})
-        branch[name] = row.given
+        branch[name] = row.entry
     return tree
 
 
@@ -52,8 +52,8 @@ class Change(NamedTuple):
     that a stable series of the earlier one took over.
     """
 
-    before: Rule
-    after: Rule
+    old: Rule
+    new: Rule
     steps: tuple[Rule, ...]
 
 
@@ -65,7 +65,7 @@ def changes(earlier: str, later: str) -> Iterator[Change]:
     release = release_of(later)
     old, new = (rules_of(release_of(kernel), kernel) for kernel in (earlier, later))
     for key, row in new.items():
-        if key in old and old[key].given.value != row.given.value:
+        if key in old and old[key].entry.value != row.entry.value:
             history = [step for step in RULES if step.key == row.key and step.condition in (key[1], later)]
             later_steps = history[history.index(old[key]) + 1 :] if old[key] in history else [row]
             yield Change(old[key], row, tuple(in_force(later_steps, release)))

@@ -23,21 +23,21 @@ class Rule(NamedTuple):
 
     * ``key``: the path of the rule, such as ``plug.max_requests``.
     * ``condition``: the driver, the kind of queue or the named kernel that alone has it; empty: all have it.
-    * ``since``: the first release of mainline, and then the first of stable series that have it, too.
-    * ``given``: the value with its origin and source; `ABSENT` is the value of a rule that ends.
+    * ``releases``: the first release of mainline, and then the first of stable series that have it, too.
+    * ``entry``: the value with its origin and source; `ABSENT` is the value of a rule that ends.
     * ``effect``: what a user sees of the change, as a sentence; empty in the first row of a key.
     """
 
     key: str
     condition: str
-    since: tuple[Release, ...]
-    given: Given
+    releases: tuple[Release, ...]
+    entry: Given
     effect: str
 
     @property
     def exists(self) -> bool:
         """False: releases from here on do not have the rule."""
-        return self.given.value is not ABSENT
+        return self.entry.value is not ABSENT
 
     def holds(self, release: Release) -> bool:
         """Return whether *release* has the row; a later row of its key may replace it.
@@ -45,7 +45,7 @@ class Rule(NamedTuple):
         A change that went to a stable series holds there from its patch level on.  Later series before
         mainline's first release lack it: one of 5.16 and 5.10.89 holds in 5.10.90, and not in 5.11.
         """
-        mainline, *stable = self.since
+        mainline, *stable = self.releases
         return release >= mainline or any(release[:2] == first[:2] and release >= first for first in stable)
 
 

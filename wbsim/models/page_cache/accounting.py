@@ -137,9 +137,9 @@ class PageCache:
         return sum(wb.dirtied for wb in self.wbs)
 
     @property
-    def written(self) -> int:
+    def written_pages(self) -> int:
         """Pages that ever became clean."""
-        return sum(wb.written for wb in self.wbs)
+        return sum(wb.written_pages for wb in self.wbs)
 
     @property
     def reclaiming(self) -> bool:

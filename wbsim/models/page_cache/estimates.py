@@ -38,10 +38,10 @@ class WriteBandwidth(Bandwidth):
         self.write = self.avg_write = self.dirty_ratelimit = self.balanced_ratelimit = pages_per_s
         self.stamp = self.dirtied_stamp = self.written_stamp = 0
 
-    def update_write(self, elapsed: int, written: int, hz: int) -> None:
+    def update_write(self, elapsed: int, pages: int, hz: int) -> None:
         """See `Bandwidth.update_write`."""
         period = roundup_pow2(3 * hz)
-        bandwidth = written * hz
+        bandwidth = pages * hz
         if elapsed > period:
             self.write = self.avg_write = bandwidth // elapsed
             return
@@ -93,7 +93,7 @@ class FlexShares:
             self._last_written.append(0)
             self._total += 1
         for number, wb in enumerate(self._wbs):
-            pages = wb.written
+            pages = wb.written_pages
             if pages != self._last_written[number]:
                 self._events[number] += pages - self._last_written[number]
                 self._total += pages - self._last_written[number]
@@ -163,8 +163,8 @@ class EventShares:
             return pages
         for context in self._wbs:
             member = self._members.setdefault(context, Member())
-            self._proportions.add(member, context.written - self._last_written.get(context, -1))
-            self._last_written[context] = context.written
+            self._proportions.add(member, context.written_pages - self._last_written.get(context, -1))
+            self._last_written[context] = context.written_pages
         for member in self._members.values():
             self._proportions.age(member)
         recent = sum(member.recent for member in self._members.values())

@@ -123,12 +123,12 @@ class Processors(Scheduler):
             self._put(task, cpu)
         else:
             self._queue(task)
-            task.awaits = not task.running
-        return task.running
+            task.awaits = not task.on_cpu
+        return task.on_cpu
 
     def sleeps(self, task: Task) -> None:
         """See `Scheduler.sleeps`."""
-        if task.running:
+        if task.on_cpu:
             self._take(task)
             if task.seated:
                 self._absent[task] = None
@@ -137,7 +137,7 @@ class Processors(Scheduler):
 
     def leave(self, task: Task) -> None:
         """See `Scheduler.leave`."""
-        if task.running:
+        if task.on_cpu:
             self._take(task)
             if task.seated:
                 self._give_up_seat(task)
@@ -153,7 +153,7 @@ class Processors(Scheduler):
             self._look_later()
         yield ns
         while True:
-            if not task.running:
+            if not task.on_cpu:
                 task.awaits = True
                 yield PARK
             end_ns += task.put_off_ns
@@ -178,7 +178,7 @@ class Processors(Scheduler):
             self._shift(task)
             return None
         self._requeue(task)
-        task.awaits = not task.running
+        task.awaits = not task.on_cpu
         return PARK if task.awaits else None
 
     def interrupt(self, cost_ns: int, cpu: int = ANY_CPU) -> None:
@@ -194,7 +194,7 @@ class Processors(Scheduler):
 
     def ran_ns(self, task: Task) -> int:
         """Return the time that *task* has run until now (ns)."""
-        return task.ran_ns + (self._env.now - task.since_ns if task.running else 0)
+        return task.ran_ns + (self._env.now - task.since_ns if task.on_cpu else 0)
 
     @property
     def idle_ns(self) -> int:
@@ -213,7 +213,7 @@ class Processors(Scheduler):
             LawBroken: a processor was lost or is given twice, or the times do not add up.
         """
         seated = [task for task in self._seats if task is not None]
-        busy_count = self._seatless + sum(task.running for task in seated)
+        busy_count = self._seatless + sum(task.on_cpu for task in seated)
         require(
             busy_count + self.idle == self._count,
             f"processors: {self.idle} are idle and {busy_count} run a task, of {self._count}",
@@ -223,7 +223,7 @@ class Processors(Scheduler):
             f"processors: each seat must have one owner or be free: {seated}, {self._free}",
         )
         require(
-            all(task.running != (task in self._absent) for task in seated),
+            all(task.on_cpu != (task in self._absent) for task in seated),
             f"processors: a task that owns a seat must run or be absent: {seated}, {list(self._absent)}",
         )
         require(
@@ -256,7 +256,7 @@ class Processors(Scheduler):
         self._runs[cpu] = task
         task.cpu = cpu
         task.since_ns = now
-        task.running = True
+        task.on_cpu = True
         if task.seat >= 0:
             del self._absent[task]
             return
@@ -283,7 +283,7 @@ class Processors(Scheduler):
         ran_ns = now - task.since_ns
         self._used_ns += ran_ns
         self._runs[task.cpu] = None
-        task.running = False
+        task.on_cpu = False
         task.since_ns = task.stopped_ns = now
         task.ran_ns += ran_ns
         task.virtual_ns += ran_ns if task.weight == NICE_0_LOAD else virtual(ran_ns, task.weight)
@@ -392,7 +392,7 @@ class Processors(Scheduler):
         ends = [
             rules.over_ns(task.since_ns)
             for task in self._interruptible
-            if task.running and len(self._queues[task.cpu])
+            if task.on_cpu and len(self._queues[task.cpu])
         ]
         if ends and min(ends) < self._looks_ns:
             self._looks_ns = max(min(ends), now)
@@ -403,7 +403,7 @@ class Processors(Scheduler):
         rules, now = self._rules, self._env.now
         self._looks_ns = FAR_NS
         for task in list(self._interruptible):
-            if task.running and rules.over_ns(task.since_ns) <= now and len(self._queues[task.cpu]):
+            if task.on_cpu and rules.over_ns(task.since_ns) <= now and len(self._queues[task.cpu]):
                 self._requeue(task)
         if self._ready_count:
             self._look_later()

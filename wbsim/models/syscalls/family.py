@@ -11,7 +11,7 @@ from wbsim.sim.engine import PARK, Steps
 
 
 class Family:
-    """A ``parent`` and its *count* ``children``; ``running`` children have begun and not ended.
+    """A ``parent`` and its *count* ``children``; ``live_count`` children have begun and not ended.
 
     ``latencies``: those of all their system calls.
     """
@@ -26,7 +26,7 @@ class Family:
         ]
         self.io_workers: list[Process] = []
         """The threads of the children that do what io_uring hands over."""
-        self.running = 0
+        self.live_count = 0
         self._parts = parts
         self._calls = calls
         self._waits = False
@@ -53,7 +53,7 @@ class Family:
         yield self.prints(fork_ns)
         child.forked()
         child.task.on_exit = self._exited
-        self.running += 1
+        self.live_count += 1
         self._env.start(child.task, steps, start_ns)
 
     def prints(self, ns: int) -> int:
@@ -63,7 +63,7 @@ class Family:
 
     def wait(self) -> Steps:
         """wait(2): the parent sleeps until no child is running."""
-        while self.running:
+        while self.live_count:
             self._waits = True
             self.parent.task.waits_for = CHILDREN
             yield PARK
@@ -78,6 +78,6 @@ class Family:
         return sleep(self.parent.task, ns, PAUSE)
 
     def _exited(self) -> None:
-        self.running -= 1
-        if not self.running and self._waits:
+        self.live_count -= 1
+        if not self.live_count and self._waits:
             self._env.wake(self.parent.task)

@@ -58,7 +58,7 @@ def percentile(bins: Mapping[int, int], percent: float) -> int:
     raise ValueError("there are no calls; give the bins of at least one")
 
 
-def merged(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
+def merge_bins(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
     """Return the bins of several histograms together, by the middle of the bin (ns)."""
     together: dict[int, int] = {}
     for bins in histograms:

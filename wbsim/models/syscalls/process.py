@@ -81,7 +81,7 @@ class Process(Writer):
         self.began(0)
         folder = Folder(sb, (yield from sb.directory(self.thread, path)))
         if self._env.now > began_ns:
-            self.ended(self.latencies.mkdir)
+            self.end_call(self.latencies.mkdir)
         return folder
 
     def creat(self, folder: Folder, pages: int = 0, closes: bool = False) -> Generator[Wait, None, Inode]:
@@ -105,7 +105,7 @@ class Process(Writer):
     def _creat_alone(self, folder: Folder) -> Generator[Wait, None, Inode]:
         self.then_ns = 0
         inode = yield from folder.names.create(self, folder.directory)
-        self.ended(self.latencies.creat)
+        self.end_call(self.latencies.creat)
         return inode
 
     def open(self, path: str) -> Generator[Wait, None, Inode]:
@@ -122,11 +122,11 @@ class Process(Writer):
             dentry = sb.dentries[path] = Dentry(self._env)
             folder = yield from self.mkdir(path.rpartition("/")[0] or "/")
             dentry.inode = yield from self.creat(folder)
-            dentry.made.complete()
+            dentry.creation.complete()
         elif dentry.inode is None:
             self.began(0)
-            yield from dentry.made.wait(self.task)
-            self.ended(self.latencies.open)
+            yield from dentry.creation.wait(self.task)
+            self.end_call(self.latencies.open)
         elif not dentry.opens:
             raise ValueError(f"{path} was closed; that a program opens it again is not modelled")
         dentry.opens += 1
@@ -165,13 +165,13 @@ class Process(Writer):
         assert pages == self._priced, "the first write(2) must have the pages that creat(2) was told"
         self.then_ns, self._creates = 0, False
         self.spent.write += copied_ns
-        self.ended(self.latencies.creat, copied_ns)
+        self.end_call(self.latencies.creat, copied_ns)
         return self._finish_write(inode, folder.filesystem.append(inode, pages), closes)
 
     def _copy_and_write(self, inode: Inode, pages: int, closes: bool) -> Steps:
         if self._creates:
             self._creates = False
-            self.ended(self.latencies.creat)
+            self.end_call(self.latencies.creat)
         copy_ns = int(self.write_ns(pages, inode.sb) * self.factor)
         self.spent.write += copy_ns
         self.begins()
@@ -206,7 +206,7 @@ class Process(Writer):
             yield wait
         if self.due(inode.wb):
             yield from self.balance(inode.wb)
-        self.ended(self.latencies.write)
+        self.end_call(self.latencies.write)
 
     def close(self, inode: Inode) -> Wait | None:
         """close(2), and the return to user mode.  Yield the result, unless it is None."""
@@ -215,7 +215,7 @@ class Process(Writer):
             return self._close(inode)
         self._closes = False
         self.then_ns = 0
-        self.ended(self._call_latency, self._paid_ns)
+        self.end_call(self._call_latency, self._paid_ns)
         filesystem = folder.filesystem
         filesystem.close(inode)
         return self.ends(self.latencies.close, cond_resched(self.task))
@@ -223,7 +223,7 @@ class Process(Writer):
     def _close(self, inode: Inode) -> Steps:
         is_paid, self._closes = self._closes, False
         if is_paid:
-            self.ended(self._call_latency, self._paid_ns)
+            self.end_call(self._call_latency, self._paid_ns)
         if not self._has_other_opens(inode):
             filesystem = inode.sb.filesystem
             filesystem.close(inode)
@@ -263,7 +263,7 @@ class Process(Writer):
         if self.lead_ns:
             yield self.lead_ns
         yield from call
-        self.ended(latency)
+        self.end_call(latency)
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class Stream:
             if (ready := process.returns()) is not None:
                 yield ready
             if not self._in_call:
-                process.ended(latency)
+                process.end_call(latency)
 
     def _count(self, calls: int, write_ns: int, owed_ns: int) -> None:
         """Count the latencies of *calls* joined calls, but for the last, which may not have ended yet.

@@ -91,7 +91,7 @@ class TimedCaller(Caller):
         """Leave *ns* of the program's own time out of the current call."""
         self._began_ns += ns
 
-    def ended(self, latency: Latency, ago_ns: i64 = 0) -> None:
+    def end_call(self, latency: Latency, ago_ns: i64 = 0) -> None:
         """Count in *latency* the call that ended *ago_ns* before now; the next call may begin there."""
         task, now = self.task, i64(self._env.now)
         end_ns = now - ago_ns
@@ -103,13 +103,13 @@ class TimedCaller(Caller):
         """End a call, at once or after the wait *ready*.  Yield the result, unless it is None."""
         if ready is not None:
             return self.ends_after(latency, ready)
-        self.ended(latency)
+        self.end_call(latency)
         return None
 
     def ends_after(self, latency: Latency, wait: Wait) -> Steps:
         """End a call after *wait*, which may be 0."""
         yield wait
-        self.ended(latency)
+        self.end_call(latency)
 
     def returns(self) -> Wait | None:
         """exit_to_user_mode: give the processor to another task that should have it.

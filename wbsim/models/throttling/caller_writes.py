@@ -101,8 +101,8 @@ class CallerWrites(Throttle):
         if self._initial_bandwidth is None or elapsed < hz // 5:
             return
         if not (elapsed > hz and bandwidth.stamp < since_ns // self._jiffy_ns):
-            bandwidth.update_write(elapsed, wb.written - bandwidth.written_stamp, hz)
-        bandwidth.written_stamp = wb.written
+            bandwidth.update_write(elapsed, wb.written_pages - bandwidth.written_stamp, hz)
+        bandwidth.written_stamp = wb.written_pages
         bandwidth.stamp = now
 
     def share(self, wb: Wb, pages: int) -> int:

@@ -43,13 +43,13 @@ class PausedDirtier(Dirtier):
 
 
 class _Pause(NamedTuple):
-    """A pause of so many ``jiffies`` from ``since`` on, and the pages until the next check after it.
+    """A pause of so many ``jiffies`` from ``start_ns`` on, and the pages until the next check after it.
 
     ``is_last``: the task goes on after the pause, and does not look again.
     """
 
     jiffies: int
-    since: int
+    start_ns: int
     next_pages: int
     is_last: bool
 
@@ -111,9 +111,9 @@ class Control:
             if thresholds is not None:
                 self.limit.update(now, thresholds.limit, cache.dirty_and_writeback)
                 self._update_ratelimit(thresholds, elapsed)
-            bandwidth.update_write(elapsed, wb.written - bandwidth.written_stamp, self._hz)
+            bandwidth.update_write(elapsed, wb.written_pages - bandwidth.written_stamp, self._hz)
         bandwidth.dirtied_stamp = wb.dirtied
-        bandwidth.written_stamp = wb.written
+        bandwidth.written_stamp = wb.written_pages
         bandwidth.stamp = now
 
     def position_ratio(self, thresholds: Thresholds) -> int:
@@ -249,7 +249,7 @@ class IoLessThrottle(Throttle):
             until_ns = (self._env.now // jiffy_ns + pause.jiffies) * jiffy_ns
             wb.held_back_ns = self._env.now
             yield from sleep(thread.task, until_ns - self._env.now, THROTTLED)
-            dirtier.paused_when = pause.since + pause.jiffies
+            dirtier.paused_when = pause.start_ns + pause.jiffies
             dirtier.nr_dirtied = 0
             dirtier.nr_dirtied_pause = pause.next_pages
             if pause.is_last:

@@ -66,13 +66,13 @@ class Flight:
 
 
 class Dentry:
-    """A named file: its ``inode``, None until the file is ``made``, and its ``opens`` that are not closed."""
+    """A named file: its ``inode``, None until the ``creation`` is complete, and its ``opens`` still open."""
 
-    __slots__ = ("inode", "made", "opens")
+    __slots__ = ("creation", "inode", "opens")
 
     def __init__(self, env: Environment) -> None:
         self.inode: Any = None
-        self.made = Completion(env, _I_RWSEM)
+        self.creation = Completion(env, _I_RWSEM)
         self.opens = 0
 
 

@@ -139,7 +139,7 @@ class FileWriters(Program):
                 job = self.jobs[number]
                 if self._env.now - since_ns < job.delay_ns:
                     continue
-                if job.after_others and family.running:
+                if job.after_others and family.live_count:
                     break
                 queue.remove(number)
                 process = family.children[number]

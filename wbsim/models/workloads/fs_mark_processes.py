@@ -83,7 +83,7 @@ class FsMark(Program):
     @property
     def share_done(self) -> float:
         """Return the share of the run that is done (0 to 1)."""
-        if self.pace is not None and self.pace.over:
+        if self.pace is not None and self.pace.is_over:
             return 1.0
         return len(self.iterations) / self.plan.loops
 
@@ -101,7 +101,7 @@ class FsMark(Program):
             iteration = Iteration(count, fsum(self._rates), self._app_ns // 1000, self._env.now)
             self.iterations.append(iteration)
             self.on_iteration(iteration)
-            if self.pace is not None and self.pace.over:
+            if self.pace is not None and self.pace.is_over:
                 break
             if loop + 1 < plan.loops:
                 yield family.prints(times.report_ns)
@@ -109,7 +109,7 @@ class FsMark(Program):
 
     def _file_count(self, loop: int) -> int:
         """Return the number of files after *loop*; after the last loop, with the reckoned files."""
-        loops = self.plan.loops if self.pace is not None and self.pace.over else loop + 1
+        loops = self.plan.loops if self.pace is not None and self.pace.is_over else loop + 1
         return loops * self.plan.processes * self.plan.files
 
     def _process(self, index: int, process: Process) -> Steps:

@@ -78,22 +78,22 @@ class Pace:
         self._in_window = 0
         self._length = WINDOW
         self._windows: list[tuple[int, int, int]] = []  # when each ended, system time and inodes by then
-        self.over = False
+        self.is_over = False
         self.reckoned = Reckoned()
 
     def count(self) -> bool:
         """Count a file that is done; return whether the program must end, because no file is left."""
         self._files_left -= 1
         self._in_window += 1
-        self.over = self.over or not self._files_left
-        if self._in_window == self._length and not self.over:
+        self.is_over = self.is_over or not self._files_left
+        if self._in_window == self._length and not self.is_over:
             self._in_window = 0
             self._windows.append((self._env.now, self._system_ns(), self._cached()))
             if len(self._windows) > FEWEST and self._is_steady():
                 self._skip()
             elif len(self._windows) > MOST:  # work that comes in bursts is steady in longer windows
                 self._windows, self._length = self._windows[::2], 2 * self._length
-        return self.over
+        return self.is_over
 
     def _cached(self) -> int:
         return sum(inodes.cached for inodes in self._inodes)
@@ -123,6 +123,6 @@ class Pace:
             earlier.ns + part * (end[0] - start[0]) // files,
             earlier.system_ns + part * (end[1] - start[1]) // files,
         )
-        self.over = not self._files_left
+        self.is_over = not self._files_left
         self._windows.clear()
         self._length = WINDOW

@@ -109,7 +109,7 @@ class TreeProcesses(Program):
     def _walk(self, process: Process, mount: MountedSuperblock, files: int) -> Steps:
         user_ns, program_ns, operation, pace = self._user_ns, self._program_ns, self._operation, self.pace
         for _ in range(files):
-            if pace is not None and pace.over:
+            if pace is not None and pace.is_over:
                 return
             process.works(user_ns, program_ns)
             yield from operation(process, mount)

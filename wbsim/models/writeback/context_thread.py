@@ -144,7 +144,7 @@ class ContextFlushers(Flushers):
         contexts = self._contexts(bdi)
         for number in range(contexts):
             name = bdi.name if contexts == 1 else f"{bdi.name}:{number}"
-            parts = bdi.parts.of(name)
+            parts = bdi.parts.for_part(name)
             wb = WritebackContext(name, parts.inode_lock or parts.spin_lock("list_lock"), self._cache)
             bdi.wbs.append(wb)
             self._siblings[wb] = bdi.wbs

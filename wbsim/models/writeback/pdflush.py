@@ -127,7 +127,7 @@ class Pdflush(Flushers):
 
     def register(self, bdi: BackingDevice) -> None:
         """See `Flushers.register`."""
-        parts = bdi.parts.of(bdi.name)
+        parts = bdi.parts.for_part(bdi.name)
         wb = WritebackContext(
             bdi.name, parts.inode_lock or parts.spin_lock("list_lock"), self._cache, per_superblock=True
         )
@@ -171,7 +171,7 @@ class Pdflush(Flushers):
 
     def start_thread(self) -> None:
         """Start one more thread (start_one_pdflush_thread)."""
-        worker = Worker(self._parts.of(f"pdflush{len(self._threads)}").thread(FLUSHER))
+        worker = Worker(self._parts.for_part(f"pdflush{len(self._threads)}").thread(FLUSHER))
         self._threads.append(worker.thread)
         self._alive += 1
         self._env.start(worker.thread.task, self._run(worker))

@@ -58,7 +58,7 @@ class WritebackContext(Wb):
         self.bandwidth: Bandwidth = WriteBandwidth()
         self.dirty = 0
         self.dirty_and_writeback = 0
-        self.written = 0
+        self.written_pages = 0
         self.flushed_inodes = 0
         self.flushed_pages = 0
         self.given_back = 0
@@ -69,7 +69,7 @@ class WritebackContext(Wb):
     @property
     def dirtied(self) -> int:
         """Return the number of pages that ever became dirty."""
-        return self.dirty_and_writeback + self.written
+        return self.dirty_and_writeback + self.written_pages
 
     def account_dirtied(self, pages: int) -> None:
         """See `Wb.account_dirtied`."""
@@ -83,7 +83,7 @@ class WritebackContext(Wb):
     def account_clean(self, pages: int) -> None:
         """See `Wb.account_clean`."""
         self.dirty_and_writeback -= pages
-        self.written += pages
+        self.written_pages += pages
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """See `Wb.add`; also redirty_tail."""
@@ -105,10 +105,10 @@ class WritebackContext(Wb):
             if inode in inodes:
                 inodes.remove(inode)
 
-    def queue_io(self, older_than_ns: int, only: Superblock | None = None) -> int:
+    def queue_io(self, older_than_ns: int, superblock: Superblock | None = None) -> int:
         """See `Wb.queue_io`."""
-        if only is not None and self.per_superblock:
-            return self._queue_io_of(only, older_than_ns)
+        if superblock is not None and self.per_superblock:
+            return self._queue_io_of(superblock, older_than_ns)
         io, dirty = self.b_io, self.b_dirty
         length = len(io)
         io.extend(self.b_more_io)
@@ -135,18 +135,18 @@ class WritebackContext(Wb):
             inodes.extend(rest)
         return len(self.b_io) - length
 
-    def holds(self, inodes: deque[Inode], only: Superblock | None) -> bool:
+    def holds(self, inodes: deque[Inode], superblock: Superblock | None) -> bool:
         """See `Wb.holds`."""
-        if only is None or not self.per_superblock:
+        if superblock is None or not self.per_superblock:
             return len(inodes) > 0
-        return any(inode.sb is only for inode in inodes)
+        return any(inode.sb is superblock for inode in inodes)
 
-    def take(self, only: Superblock, now_ns: int) -> Inode | None:
+    def take(self, superblock: Superblock, now_ns: int) -> Inode | None:
         """See `Wb.take`."""
         io = self.b_io
         for _ in range(len(io)):
             inode = io.popleft()
-            if inode.sb is only:
+            if inode.sb is superblock:
                 return inode
             if self.per_superblock:
                 io.append(inode)  # to the end, so that each inode is passed once and not at every call

@@ -36,8 +36,8 @@ class Journal:
 
     *runs* are its places on disk, each a first block and a length, from the filesystem's *first_block* on.
 
-    * ``running``: the blocks of the running transaction, which began at ``since_ns``.  Without a transaction,
-      ``since_ns`` is -1.
+    * ``transaction``: the blocks of the running transaction, which began at ``since_ns``.  Without a
+      transaction, ``since_ns`` is -1.
     * ``credits`` and ``reserved``: the blocks that open handles may still log, and the blocks reserved for
       conversions.
     * ``committed``: the transactions that are not in place yet, each with the time of its commit, its blocks,
@@ -63,10 +63,10 @@ class Journal:
         self._at_run = 0
         self._first_block = first_block
         self._kthread = parts.thread("jbd2")
-        self._head = self.used = 0
+        self._head = self.used_blocks = 0
         self._has_request = self._asleep = False
         self._waiters: deque[Task] = deque()
-        self.running: dict[int, None] = {}
+        self.transaction: dict[int, None] = {}
         self.since_ns = -1
         self._in_commit: dict[int, None] = {}  # the blocks of the transaction that is being committed
         self.committed: deque[tuple[int, dict[int, None], int]] = deque()
@@ -87,20 +87,20 @@ class Journal:
     @property
     def is_full(self) -> bool:
         """Return whether a new handle must wait for the next transaction, or for room in the log."""
-        return not self._fits(self._spec.map_credits) or self.used + self._most > self._spec.blocks
+        return not self._fits(self._spec.map_credits) or self.used_blocks + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
         demand = self.credits + self.reserved + credits_asked
-        return len(self.running) + OVERHEAD + demand <= self._most
+        return len(self.transaction) + OVERHEAD + demand <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
         """jbd2_journal_start: begin a handle of *thread* that may dirty *credits_asked* blocks.
 
         *thread* waits for the room, or writes old blocks in place to make room.
         """
-        while not self._fits(credits_asked) or self.used + self._most > self._spec.blocks:
+        while not self._fits(credits_asked) or self.used_blocks + self._most > self._spec.blocks:
             thread.before_sleep()
-            if self.used + self._most > self._spec.blocks and self.committed:
+            if self.used_blocks + self._most > self._spec.blocks and self.committed:
                 yield from self._write_oldest(thread)
                 continue
             yield from self._wait(thread.task)
@@ -113,7 +113,7 @@ class Journal:
         """
         self.credits -= credits_asked
         self.log(blocks)
-        if self._waiters and not self.running:
+        if self._waiters and not self.transaction:
             self._wake_waiters()
 
     def log(self, blocks: Collection[int]) -> None:
@@ -124,7 +124,7 @@ class Journal:
             expires_ns = -(-(self._env.now + self._spec.commit_interval) // S) * S
             self._env.call_at(expires_ns, self._urgent, self._expire)
         for block in blocks:
-            self.running[block] = None
+            self.transaction[block] = None
 
     def reserve(self, thread: Thread) -> Steps:
         """jbd2_journal_start_reserved: reserve credits for the conversion of an extent.
@@ -153,7 +153,7 @@ class Journal:
 
     def commit_log(self, thread: Thread) -> Steps:
         """jbd2_complete_transaction: let *thread* sleep until earlier dirtied blocks are in the log."""
-        if self.running:
+        if self.transaction:
             commit = self._commit
             self.want()
             yield from commit.wait(thread.task)
@@ -168,8 +168,8 @@ class Journal:
         """
         total = sum(logged for _, _, logged in self.committed)
         require(
-            total <= self.used <= self._spec.blocks,
-            f"journal: {self.used} of {self._spec.blocks} blocks are used, transactions hold {total}",
+            total <= self.used_blocks <= self._spec.blocks,
+            f"journal: {self.used_blocks} of {self._spec.blocks} blocks are used, transactions hold {total}",
         )
         require(
             self.credits >= 0 and self.reserved >= 0,
@@ -205,18 +205,18 @@ class Journal:
                 self._asleep = True
                 yield PARK
             self._has_request = False
-            if self.running:
+            if self.transaction:
                 yield from self._commit_running()
             while self.committed and self._env.now - self.committed[0][0] >= self._spec.expire:
                 yield from self._write_oldest(self._kthread)
 
     def _commit_running(self) -> Steps:
         """jbd2_journal_commit_transaction: write the running transaction to the log."""
-        blocks, commit = self.running, self._commit
+        blocks, commit = self.transaction, self._commit
         self._in_commit, self._committing = blocks, commit
-        self.running, self.since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
+        self.transaction, self.since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
-        self.used += logged
+        self.used_blocks += logged
         self._wake_waiters()
         self._kthread.spent.log += len(blocks) * self._block_ns
         yield len(blocks) * self._block_ns
@@ -255,7 +255,7 @@ class Journal:
 
     def _logged_again(self) -> set[int]:
         """Return the blocks of the running transaction and of the transaction in commit."""
-        return self.running.keys() | self._in_commit.keys()
+        return self.transaction.keys() | self._in_commit.keys()
 
     def _place(self, thread: Thread, batches: Iterable[list[int]], logged: int) -> Steps:
         """Write *batches* in place, one after the other, then free *logged* blocks of the log."""
@@ -263,7 +263,7 @@ class Journal:
         self._placing[completion] = None
         for batch in batches:
             yield from self._write(thread, batch, sync=False)
-        self.used -= logged
+        self.used_blocks -= logged
         del self._placing[completion]
         completion.complete()
         self._wake_waiters()

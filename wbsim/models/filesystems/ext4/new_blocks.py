@@ -55,7 +55,7 @@ class NewBlocks:
             block, length = self.find(goal // GROUP_BLOCKS, count)
         else:
             start, end = window(file.pages, page, count)
-            block, length = self.beside(inode, file, start, end)
+            block, length = self.extend(inode, file, start, end)
         file.reach(block, length)
         hold_blocks(file.pages, placed_in(start, end, page, count, length), block, length)
 
@@ -66,7 +66,7 @@ class NewBlocks:
             return inode.goal_group * GROUP_BLOCKS
         return goal if 0 <= goal < self._mballoc.geometry.blocks else 0
 
-    def beside(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
+    def extend(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
         """Take blocks for pages *start* to *end*, next to the neighbours' or where files continued last."""
         states, blocks = file.pages.states, file.pages.blocks
         slot, length = inode.number % len(self.goals), end - start

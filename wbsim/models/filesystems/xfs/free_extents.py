@@ -17,12 +17,12 @@ from wbsim.models.arrays.sorted_table import (
     Rows,
     Table,
     Tables,
-    after,
-    before,
     find,
     insert,
     is_in,
     key_at,
+    place_after,
+    place_before,
     remove_at,
     replace_key,
     table_of,
@@ -104,7 +104,7 @@ def needs_search(spaces: Spaces, group: int, length: int) -> bool:
     table = table_of(spaces.by_size, group)
     position, index = find(table, length << SIZE_SHIFT)
     large = -index
-    while position < table.used[0] and large <= LAST_BLOCK:
+    while position < table.lengths[0] and large <= LAST_BLOCK:
         large += table.rows.counts[table.order[position]]
         position += 1
     return large > LAST_BLOCK
@@ -156,7 +156,7 @@ def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
     space = space_of(spaces, group)
     table = space.by_block
     position, index = find(table, block + 1)
-    position, index = before(table, position, index)
+    position, index = place_before(table, position, index)
     if not is_in(table, position, index):
         return False
     first, size = key_at(table, position, index), value_at(table, position, index)
@@ -176,7 +176,7 @@ def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
     if is_in(table, position, index):
         first_after, size_after = key_at(table, position, index), value_at(table, position, index)
     first_before, size_before = -1, 0
-    position, index = before(table, position, index)
+    position, index = place_before(table, position, index)
     if is_in(table, position, index):
         first_before, size_before = key_at(table, position, index), value_at(table, position, index)
     if first_before + size_before > block or first_after < end:
@@ -194,7 +194,7 @@ def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
 @compiled
 def _find_longest(space: Space) -> None:
     """Set ``longest`` to the last key of the tree by size."""
-    position, index = before(space.by_size, space.by_size.used[0], 0)
+    position, index = place_before(space.by_size, space.by_size.lengths[0], 0)
     space.longest[0] = key_at(space.by_size, position, index) >> SIZE_SHIFT if position >= 0 else 0
 
 
@@ -212,7 +212,9 @@ def _nearer(
             break
         if size >= length:
             return (first, size) if _distance(first, size, target, length) < distance else (first, 0)
-        position, index = before(table, position, index) if leftward else after(table, position, index)
+        position, index = (
+            place_before(table, position, index) if leftward else place_after(table, position, index)
+        )
     return 0, 0
 
 
@@ -227,7 +229,7 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
     """
     table, by_size = space.by_block, space.by_size
     right_position, right_index = find(table, target + 1)
-    left_position, left_index = before(table, right_position, right_index)
+    left_position, left_index = place_before(table, right_position, right_index)
     least = length
     best_first, best_size, best_distance = -1, 0, _FAR
     while True:
@@ -245,9 +247,9 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
             )
             return (other_first, other_size) if other_size else (best_first, best_size)
         if is_in(table, left_position, left_index):
-            left_position, left_index = before(table, left_position, left_index)
+            left_position, left_index = place_before(table, left_position, left_index)
         if is_in(table, right_position, right_index):
-            right_position, right_index = after(table, right_position, right_index)
+            right_position, right_index = place_after(table, right_position, right_index)
         position, index = find(by_size, (least << SIZE_SHIFT) + target)
         if not is_in(by_size, position, index):
             if best_first < 0:
@@ -260,7 +262,7 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
         if _distance(first, size, target, length) < best_distance:
             best_first, best_size, best_distance = first, size, _distance(first, size, target, length)
         if first > target:
-            position, index = before(by_size, position, index)
+            position, index = place_before(by_size, position, index)
             if is_in(by_size, position, index) and key_at(by_size, position, index) >> SIZE_SHIFT == size:
                 first = key_at(by_size, position, index) & BLOCK_MASK
                 if _distance(first, size, target, length) < best_distance:
