@@ -51,7 +51,7 @@ class PathCosts(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> PathCosts:
-        for path, value, unit, _ in self.numbers():
+        for path, value, unit, _ in list(self.numbers()):
             if unit == "ns" and value > S:
                 raise BadValue(
                     f"{value} ns is more than a second; give at most {S} ns for a step of a path",

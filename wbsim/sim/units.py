@@ -7,6 +7,7 @@ per second.  KiB, MiB and GiB are powers of two; kB, MB and GB are powers of ten
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final
 
@@ -73,6 +74,11 @@ def quantity(text: str) -> int | str:
     match = _QUANTITY.fullmatch(text)
     kind = next((kind for kind, scale in SCALES.items() if match and match[2] in scale), None)
     return text if kind is None else parse(text, kind)
+
+
+def quantities(texts: Iterable[str]) -> dict[str, int | str]:
+    """Return the `quantity` of each of *texts*, by the text."""
+    return {text: quantity(text) for text in texts}
 
 
 def pages(size_bytes: int) -> int:

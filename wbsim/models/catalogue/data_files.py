@@ -10,20 +10,24 @@ Each number states its origin and its source::
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from wbsim.models.kinds import CHOOSES
 from wbsim.sim.param import Given, Inputs, Origin
-from wbsim.sim.units import quantity
+from wbsim.sim.units import quantities
 
 _FOLDER: Final = Path(__file__).with_name("data")
 _PLAIN: Final = ("purpose", "like")
 """Keys with plain texts, which describe the part and are no numbers of it."""
 _PLAIN_BELOW: Final = (".like", ".members.count")
 """The ends of keys in tables whose values name something or repeat it, and are no numbers of the part."""
+
+
+_AMOUNTS: Final = ("value", "low", "high")
+"""The keys of a statement that have an amount, or the name of a choice."""
 
 
 @cache
@@ -46,7 +50,8 @@ def part_in(folder: str, name: str) -> Inputs:
     """
     entries = tomllib.loads(text_of(folder, name))
     plain = {key: entries.pop(key) for key in _PLAIN if key in entries}
-    own = {key: _entry(value, f"{name}.toml: {key}") for key, value in entries.items()}
+    amounts = quantities(list(_amounts(entries)))
+    own = {key: _entry(value, f"{name}.toml: {key}", amounts) for key, value in entries.items()}
     base = part_in(folder, plain["like"]) if "like" in plain else {}
     return {**put_over(base, own), "purpose": plain["purpose"]}
 
@@ -77,19 +82,23 @@ def put_over(base: Inputs, own: Inputs) -> Inputs:
     return result
 
 
-def _entry(value: Any, place: str) -> Any:
+def _entry(value: Any, place: str, amounts: Mapping[Any, Any]) -> Any:
     """Return *value*, which stands at *place*: a table of values, or a number with its origin."""
     if not isinstance(value, Mapping):
         if place.endswith(_PLAIN_BELOW):
             return value
         raise ValueError(f"{place} has no origin; write {{ value = ..., origin = ..., source = ... }}")
     if "value" not in value:
-        return {key: _entry(item, f"{place}.{key}") for key, item in value.items()}
-    origin, source = Origin(value["origin"]), value["source"]
-    low, high = (_number(value.get(end)) for end in ("low", "high"))
-    return Given(_number(value["value"]), origin, source, low, high, tuple(value.get("targets", ())))
+        return {key: _entry(item, f"{place}.{key}", amounts) for key, item in value.items()}
+    number, low, high = (amounts.get(part, part) for part in map(value.get, _AMOUNTS))
+    targets = tuple(value.get("targets", ()))
+    return Given(number, Origin(value["origin"]), value["source"], low, high, targets)
 
 
-def _number(value: Any) -> Any:
-    """Return *value*; a text with a quantity, such as "125 MB/s", becomes its number of base units."""
-    return quantity(value) if isinstance(value, str) else value
+def _amounts(entries: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the values and the ends of ranges in *entries* that are texts, such as "125 MB/s"."""
+    for key, value in entries.items():
+        if isinstance(value, Mapping):
+            yield from _amounts(value)
+        elif key in _AMOUNTS and isinstance(value, str):
+            yield value

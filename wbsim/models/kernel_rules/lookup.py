@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from wbsim.models.kernel_rules.rule import Rule, in_force
+from wbsim.models.kernel_rules.rule import Rule, existing, in_force
 from wbsim.models.kernel_rules.table import RULES
 from wbsim.models.release import Release, release_of
 from wbsim.sim.param import Given, Inputs
@@ -34,10 +34,9 @@ def inputs_of(kernel: str) -> Inputs:
     Rules with another condition than the kernel's name are left out, as are those that do not exist.
     """
     tree: Inputs = {}
-    for (key, condition), row in rules_of(release_of(kernel), kernel).items():
-        if condition or not row.exists:
-            continue
-        *path, name = key.split(".")
+    rules = rules_of(release_of(kernel), kernel)
+    for row in existing([row for (_, condition), row in rules.items() if not condition]):
+        *path, name = row.key.split(".")
         branch = tree
         for part in path:
             branch = branch.setdefault(part, {})

@@ -58,6 +58,11 @@ def rule(key: str, condition: str, releases: str, value: Any, source: str = "", 
     return Rule(key, condition, tuple(map(bound_of, releases.split())), provenance, effect)
 
 
+def existing(rules: Iterable[Rule]) -> list[Rule]:
+    """Return the *rules* that a release has, without those that ended or are to come."""
+    return [rule for rule in rules if rule.exists]
+
+
 def in_force(rules: Iterable[Rule], release: Release) -> list[Rule]:
     """Return the *rules* that hold for *release*, in their order."""
     return [rule for rule in rules if rule.holds(release)]
