@@ -21,10 +21,10 @@ def test_difference_shows_both_values_and_the_effect(capsys: pytest.CaptureFixtu
 2 rules differ between 6.2.11 and 6.2.12, in the order of a page's way:
 
 kernel.plug.order_scheduler: lifo -> fifo
-  6.3, and 6.1.25, 6.2.12 or earlier: The scheduler gets requests in order of arrival.
+  6.3 (and 6.1.25, 6.2.12 at the latest): The scheduler gets requests in order of arrival.
 
 kernel.plug.order_mixed: lifo -> fifo
-  6.3, and 6.1.25, 6.2.12 or earlier: Queues of an array get requests in order of arrival.
+  6.3 (and 6.1.25, 6.2.12 at the latest): Queues of an array get requests in order of arrival.
 
 wbsim list rules RULE prints the evidence.
 """
@@ -49,8 +49,8 @@ def test_difference_has_the_effect_of_each_step(capsys: pytest.CaptureFixture[st
         "kernel.plug.tried: all -> tail",
         "  5.16: Streams that alternate no longer merge in the plug: a bio is tried against one request.",
         "  5.18: A bio is tried against the newest request of its queue: members of an array merge again.",
-        "  6.17, and 6.12.117 or earlier: A bio is tried against the newest request in the plug, or else the"
-        " oldest of its queue.",
+        "  6.17 (and 6.12.117 at the latest): A bio is tried against the newest request in the plug,"
+        " or else the oldest of its queue.",
     ]
 
 

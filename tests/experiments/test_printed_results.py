@@ -20,6 +20,7 @@ from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.results.figures import READ
 from wbsim.experiments.running.reading import lives_of
 from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.why.bottlenecks import AWAY
@@ -43,9 +44,14 @@ COMMANDS: Final = {
 
 
 def shape(value: Any, at: str = "") -> Iterator[str]:
-    """Yield the path and the kind of each single value; lists and long tables count by their first entry."""
+    """Yield the path and the kind of each single value.
+
+    Lists, long tables and the figures that are read from a machine count by their first entry.
+    """
     if isinstance(value, dict):
-        names = list(value) if len(value) < 40 else list(value)[:1]
+        names = list(value) if len(value) < 40 and not at.endswith(".readings") else list(value)[:1]
+        if at.endswith(".levels"):
+            names = [name for name in names if name not in READ]
         for name in names:
             yield from shape(value[name], f"{at}.{name}")
     elif isinstance(value, list):

@@ -120,7 +120,7 @@ def test_mkfs_gives_only_flash_a_group_for_each_processor(disk: str, groups: int
         ('like = "xfs", size = "2 TB"', 'like = "sata-disk"',
          "x.toml:6: mounts.m.size: the filesystems on sda need 2000000000000 B, and the device has"),
         ('like = "ext3"', 'like = "sata-disk"',
-         "x.toml:6: mounts.m.like: 'ext3' is not known; use one of 'xfs', 'ext4', 'desk-ext4'"),
+         "x.toml:6: mounts.m.like: 'ext3' is not known; did you mean 'ext4'; use one of 'xfs', 'ext4', "),
     ],
 )  # fmt: skip
 def test_impossible_filesystem_is_refused(filesystem: str, disk: str, message: str) -> None:

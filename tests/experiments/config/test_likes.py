@@ -101,6 +101,29 @@ def test_like_of_a_device_replaces_the_whole_device(config: Path) -> None:
     assert machine.disks["nvme0n1"].device.model_dump() == device.model_dump()
 
 
+@pytest.mark.parametrize(("like", "name"), [("servr-2012", "server-2012"), ("boxx", "box")])
+def test_unknown_like_names_the_nearest_part_or_file(config: Path, like: str, name: str) -> None:
+    config.write_text(TEXT.replace('"box"', f'"{like}"'))
+    with pytest.raises(BadInput) as error:
+        load(config)
+    assert f"machine.like: {like!r} is not known; did you mean {name!r}; use one of" in str(error.value)
+
+
+@pytest.mark.parametrize("folder", ["machines", "home/machines"])
+def test_name_of_a_part_and_of_a_file_is_refused(config: Path, folder: str) -> None:
+    """Neither of them wins silently; a path names the file, whose own base is the part."""
+    file = config.parent / folder / "small-vm.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('like = "small-vm"\nprocessors.count = 3\n')
+    config.write_text(TEXT.replace('"box"', '"small-vm"'))
+    with pytest.raises(BadInput) as error:
+        load(config)
+    message = f"'small-vm' is a part of wbsim and your file {file}; rename the file, or give its path"
+    assert f"machine.like: {message}" in str(error.value)
+    config.write_text(TEXT.replace('"box"', f'"./{folder}/small-vm.toml"').replace("./fs.toml", "loop-xfs"))
+    assert scenario_of(config).machine.processors.count == 3
+
+
 def test_file_without_like_is_a_whole_machine(config: Path) -> None:
     """It brings processors, memory and disks; its name is free, and a missing part is a missing ``like``."""
     (config.parent / "machines" / "box.toml").write_text(text_of("machines", "loop-vm"))

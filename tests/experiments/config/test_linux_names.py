@@ -15,7 +15,7 @@ CONFIG: Final = """\
 title = "t"
 [scenario]
 machine.like = "desk-vm"
-kernel.like = "6.18"
+kernel.like = "6.12"
 mounts.a = { like = "loop-ext4", disk = "loop0", at = "/a" }
 workload.command = "dd if=/dev/zero of=/a/x bs=4k count=1"
 """

@@ -392,6 +392,14 @@ def test_impossible_async_depth_is_refused(given: str, message: str) -> None:
     text = loop_config(f"{FIO} --rw=write --filesize=4m --name=a", dirty_mib=2)
     with pytest.raises(BadInput, match=message):
         parse(text, "x.toml", [f"machine.disks.loop0.queue.elevator={given}"])
+    most = 'machine.disks.loop0.queue.elevator={scheduler = "deadline", async_depth = 128}'
+    (case,) = parse(text, "x.toml", [most]).cases
+    queue = case.scenario.machine.disks["loop0"].queue
+    assert queue.elevator.pool_size(queue.nr_requests) == 128
+    given_depth = (
+        parse(text, "x.toml", [most.replace("128", "7")]).cases[0].scenario.machine.disks["loop0"].queue
+    )
+    assert given_depth.elevator.pool_size(given_depth.nr_requests) == 7
 
 
 @pytest.mark.parametrize("scheduler", ["noop", "deadline", "cfq"])

@@ -4,8 +4,8 @@ A file holds the table that the configuration would have in its place.  ``like``
 
     like = "p13-vm"
     processors.count = 16
-    disks.nvme0n1 = { like = "pm9a3" }                # with a new disk: a file lists all disks
-    processors.wake_time = { assumed = "5 us", low = "1 us", high = "50 us", why = "not measured here" }
+    disks.nvme0n1 = { like = "pm9a3" }   # with a new disk, a file lists all disks of its machine
+    processors.wake_time = { value = "5 us", origin = "assumed", low = "1 us", high = "50 us", source = "?" }
 
 ``like`` is the name of a part, or the path of a .toml file, relative to the folder of the configuration.  A
 name that the catalogue lacks stands for the first of these files that exists:
@@ -17,7 +17,8 @@ name that the catalogue lacks stands for the first of these files that exists:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -59,7 +60,8 @@ class Likes(NamedTuple):
         like = plain(expansion.get("like"))
         if not isinstance(like, str) or like not in bases.parts:
             hint = instead("like", table) if like is None else ""
-            self.problems.wrong(expansion, "like", f"{_unknown_like(like, bases)}{hint}")
+            message = _unknown_like(like, bases, self._files(bases))
+            self.problems.wrong(expansion, "like", f"{message}{hint}")
             return None
         return merge(bases.parts[like], expansion.omit("like"))
 
@@ -69,6 +71,8 @@ class Likes(NamedTuple):
         Return None if a file cannot be read, which is reported.
         """
         files: set[Path] = set()
+        if self._is_ambiguous(part, bases):
+            return None
         while isinstance(like := plain(part.get("like")), str) and like not in bases.parts:
             try:
                 file = _file_of(like, bases.folder, self.directory)
@@ -86,12 +90,35 @@ class Likes(NamedTuple):
             part = merge(table, part.dropped("like"))
         return part
 
+    def _files(self, bases: Bases) -> list[str]:
+        """Return the names of the user's files in the folders of this kind of part."""
+        folders = (self.directory / bases.folder, HOME / bases.folder)
+        return [path.stem for folder in folders for path in sorted(folder.glob("*.toml"))]
 
-def _unknown_like(like: object, bases: Bases) -> str:
-    """Return the message for a *like* that is not in *bases*."""
+    def _is_ambiguous(self, part: Table, bases: Bases) -> bool:
+        """Return whether ``like`` of *part* names a part of the catalogue and a user's file; report it.
+
+        A file in the folder of the configuration may be a configuration, so only the other folders count.
+        """
+        like = plain(part.get("like"))
+        if not isinstance(like, str) or like not in bases.parts:
+            return False
+        folders = (self.directory / bases.folder, HOME / bases.folder)
+        file = next((path for folder in folders if (path := folder / f"{like}.toml").is_file()), None)
+        if file is None or part.place_of("like").startswith(f"{file}:"):
+            return False
+        message = f"{like!r} is a part of wbsim and your file {file}; rename the file, or give its path"
+        self.problems.wrong(part, "like", message)
+        return True
+
+
+def _unknown_like(like: object, bases: Bases, files: Iterable[str]) -> str:
+    """Return the message for a *like* that is neither in *bases* nor among the names of user's *files*."""
     if isinstance(like, float | int) and str(like) in bases.parts:
         return f"is the number {like}; write it in quotes"
     fault = "is missing" if like is None else f"{excerpt(like)} is not known"
+    for name in get_close_matches(str(like), [*bases.parts, *files], 1, 0.7):
+        fault += f"; did you mean {name!r}"
     more = f", or any release from {FIRST} to {LAST}" if bases.parts is KERNELS else ""
     return f"{fault}; use one of {', '.join(map(repr, bases.parts))}{more}"
 

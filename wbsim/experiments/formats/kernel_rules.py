@@ -162,10 +162,10 @@ def _releases(releases: Sequence[Release]) -> str:
     """Return the first releases of a row; stable ones were read with the rule, and may have had it earlier.
 
     >>> _releases([(5, 18, 0), (5, 15, 55)]), _releases([(5, 18, 0)])
-    ('5.18, and 5.15.55 or earlier', '5.18')
+    ('5.18 (and 5.15.55 at the latest)', '5.18')
     """
     mainline, *stable = _names(releases)
-    return f"{mainline}, and {', '.join(stable)} or earlier" if stable else mainline
+    return f"{mainline} (and {', '.join(stable)} at the latest)" if stable else mainline
 
 
 def rules_below(rules: Iterable[Rule], path: str) -> list[Rule]:

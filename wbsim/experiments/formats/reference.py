@@ -53,9 +53,17 @@ _WORDS: Final = (
 """The paragraphs at the top, below the table of units."""
 
 
+_HEAD: Final = (
+    "# Every key of a configuration, and every figure",
+    "",
+    "Made by `wbsim schema --reference > docs/reference.md`.",
+    "",
+)
+
+
 def reference() -> str:
-    """Return all keys and all figures, as Markdown."""
-    lines = [*_table(("quantity", "example", "units"), _UNITS), "", *_paragraphs(_WORDS)]
+    """Return all keys and all figures, as a Markdown document."""
+    lines = [*_HEAD, *_table(("quantity", "example", "units"), _UNITS), "", *_paragraphs(_WORDS)]
     for section in sections():
         lines += _section(section)
     lines += [FIGURES_TITLE, "", "A run has these figures, for tables, pictures and datasets.", ""]

@@ -5,9 +5,11 @@ A figure whose denominator is 0, such as the mean of no requests, is unknown: na
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import nan
+from statistics import fmean
 from typing import Final
 
 from wbsim.experiments.results.outcome import (
@@ -31,8 +33,9 @@ class Figure:
     A figure is either computed or read from the machine.
 
     * ``total`` computes it from the outcome of a run, and ``per_iteration`` from the ends of two iterations.
-    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time.  ``counts``: it
-      only grows from 0, so that its difference is what happened in a time.
+    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time, of which the
+      complete run has the mean.  ``counts``: it only grows from 0.  Then the run has the number at its end,
+      and an iteration has the difference.
 
     ``grows``: the figure grows with the size of the experiment, so it must not be compared with that of a
     smaller experiment.  ``until_end``: the figure covers the sync(2) that may follow the programs.
@@ -52,8 +55,12 @@ class Figure:
         """Return the figure of the complete run; nan if it is unknown."""
         if self.total is not None:
             return self.total(outcome)
-        readings = outcome.readings if self.until_end else outcome.samples[-1].readings
-        return readings[self.name]
+        if self.until_end:
+            return outcome.readings[self.name]
+        ends_s = [ns / S for ns in outcome.levels["time_ns"]]
+        levels = [] if self.counts else list(outcome.levels[self.name])
+        values = levels[: bisect_right(ends_s, outcome.wall_time)]
+        return fmean(values) if values else outcome.samples[-1].readings[self.name]
 
     @property
     def iteration(self) -> Callable[[Sample, Sample], float] | None:
@@ -377,15 +384,21 @@ _FIGURES: Final = (
         grows=True,
         until_end=True,
     ),
-    Figure("dirty", "MiB", "memory that is dirty", reads=lambda m: _mib(m.cache.dirty)),
-    Figure("writeback", "MiB", "memory under writeback", reads=lambda m: _mib(m.cache.writeback)),
+    Figure("dirty", "MiB", "mean memory that is dirty", reads=lambda m: _mib(m.cache.dirty)),
+    Figure("writeback", "MiB", "mean memory under writeback", reads=lambda m: _mib(m.cache.writeback)),
     Figure(
-        "background", "MiB", "background threshold", reads=lambda m: _mib(m.cache.thresholds().background)
+        "background",
+        "MiB",
+        "mean background threshold",
+        reads=lambda m: _mib(m.cache.thresholds().background),
     ),
-    Figure("limit", "MiB", "limit of dirty memory", reads=lambda m: _mib(m.cache.thresholds().limit)),
-    Figure("flushers", "1", "number of flushers", reads=lambda m: m.flushers.alive),
+    Figure("limit", "MiB", "mean limit of dirty memory", reads=lambda m: _mib(m.cache.thresholds().limit)),
+    Figure("flushers", "1", "mean number of flushers", reads=lambda m: m.flushers.alive),
     Figure(
-        "held_writers", "1", "number of threads of programs that the throttle holds", reads=_throttled_threads
+        "held_writers",
+        "1",
+        "mean number of threads of programs that the throttle holds",
+        reads=_throttled_threads,
     ),
     Figure(
         "flusher_spin_time",

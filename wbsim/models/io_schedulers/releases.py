@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from wbsim.models.kernel_rules.lookup import rules_of
-from wbsim.models.kernel_rules.rule import existing
+from wbsim.models.kernel_rules.rule import rules_that_exist
 from wbsim.models.kernel_rules.table import RULES
 from wbsim.models.kinds import kinds
 from wbsim.models.release import Release, release_of
@@ -37,7 +37,7 @@ def legacy_names() -> Mapping[str, str]:
 def schedulers_of(release: Release) -> list[str]:
     """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue."""
     rules = [row for (key, _), row in rules_of(release).items() if key.startswith(_EXISTS)]
-    return [row.key.removeprefix(_EXISTS) for row in existing(rules)]
+    return [row.key.removeprefix(_EXISTS) for row in rules_that_exist(rules)]
 
 
 def refusal(scheduler: str, kernel: str) -> str | None:

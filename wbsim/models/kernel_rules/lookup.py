@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from wbsim.models.kernel_rules.rule import Rule, existing, in_force
+from wbsim.models.kernel_rules.rule import Rule, in_force, rules_that_exist
 from wbsim.models.kernel_rules.table import RULES
 from wbsim.models.release import Release, release_of
 from wbsim.sim.param import Given, Inputs
@@ -35,7 +35,7 @@ def inputs_of(kernel: str) -> Inputs:
     """
     tree: Inputs = {}
     rules = rules_of(release_of(kernel), kernel)
-    for row in existing([row for (_, condition), row in rules.items() if not condition]):
+    for row in rules_that_exist([row for (_, condition), row in rules.items() if not condition]):
         *path, name = row.key.split(".")
         branch = tree
         for part in path:

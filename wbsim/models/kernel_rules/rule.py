@@ -58,7 +58,7 @@ def rule(key: str, condition: str, releases: str, value: Any, source: str = "", 
     return Rule(key, condition, tuple(map(bound_of, releases.split())), provenance, effect)
 
 
-def existing(rules: Iterable[Rule]) -> list[Rule]:
+def rules_that_exist(rules: Iterable[Rule]) -> list[Rule]:
     """Return the *rules* that a release has, without those that ended or are to come."""
     return [rule for rule in rules if rule.exists]
 
