@@ -201,7 +201,7 @@ def test_programs_have_names_or_stand_in_a_list() -> None:
     [
         ({"kernel": {}}, [("kernel.like", "is missing; use one of '2.6.29', '2.6.30', ")]),
         ({"kernel": {"like": 3}}, [("kernel.like", "3 is not known; use one of ")]),
-        ({"kernel": {"like": "2.6.28"}}, [("kernel.like", "'2.6.28' is not known; did you mean '2.6.29'")]),
+        ({"kernel": {"like": "2.6.28"}}, [("kernel.like", "'2.6.28' is not known; use one of ")]),
         ({"machine": {"like": "x"}},
          [("machine.like", "'x' is not known; use one of 'desk-vm', 'desktop-2012', ")]),
         ({"filesystem": {"like": "loop"}},
