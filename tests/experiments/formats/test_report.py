@@ -63,6 +63,18 @@ def test_outcome_table_has_a_line_for_a_run() -> None:
     )
 
 
+def test_further_figures_have_columns_with_their_units() -> None:
+    """A counter is a whole number; both tables of means have the columns."""
+    base = [with_readings(replace(RUN, replication=n), flushed_files=153 + n) for n in range(2)]
+    lines = outcome_table(base[:1], [], ["flushed_files", "limit", "lock_wait_time"]).splitlines()
+    assert lines[0].endswith("flushed_files  limit MiB  lock_wait_time s")
+    assert lines[2].split()[-3:] == ["153", "100.0", "0"]
+    other = [replace(run, variant="other") for run in base]
+    differences = difference_table([*base, *other], [], ["limit"])
+    assert differences is not None
+    assert differences.splitlines()[0].endswith("limit MiB")
+
+
 def test_unknown_figures_are_dashes() -> None:
     """Means and shares have no denominator without a bio, a file or an iteration of fs_mark."""
     idle = replace(

@@ -10,6 +10,7 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.formats.table import figure_text, interval_texts, table
 from wbsim.experiments.results.figures import (
     FIGURES,
+    Figure,
     allocated_files,
     merged_percent,
     number_or_nan,
@@ -85,8 +86,13 @@ def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[C
         *_COLUMNS,
         *(_OF_READS if reads else ()),
         *(kinds if all(len(o.programs) == 1 for o in outcomes) else ()),
-        *(Column(FIGURES[name].heading, name) for name in more),
+        *(Column(FIGURES[name].heading, name, _digits(FIGURES[name])) for name in more),
     ]
+
+
+def _digits(figure: Figure) -> int | None:
+    """Return 0 for a figure that is a whole number, and None for any other."""
+    return 0 if figure.counts and figure.unit == "1" else None
 
 
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()) -> str:
