@@ -59,12 +59,9 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, base
     drive = _drive_of(likes, table.omit("count"), bases)
     if drive is None:
         return []
-    base = {} if "like" in table else disks.get(name, {})
     if count is None:
-        disks[name] = change_disk(likes, base, drive, drives)
+        disks[name] = change_disk(likes, disks.get(name, {}), drive, drives)
         return []
-    if "device" in drive:
-        drive = drive.like({**drive, "device": with_like(likes, drive["device"], drives)})
     if not _is_count(count):
         likes.problems.wrong(table, "count", _no_count(count))
         return []
@@ -74,19 +71,15 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, base
             message = f"makes a disk {member}, but the name is used; choose another name for the group"
             likes.problems.wrong(table, "count", message)
             return []
-        disks[member] = drive
+        disks[member] = change_disk(likes, {}, drive, drives)
     return group
 
 
 def change_disk(likes: Likes, disk: Spec | Mapping[str, object], changes: Table, drives: Bases) -> Table:
-    """Return *disk* with *changes* put over it; a device with ``like`` replaces the complete device."""
-    device = changes.get("device")
-    if device is None:
-        return merge(disk, changes)
-    rest = entries_of(disk)
-    if isinstance(device, Table) and "like" in device:
-        rest.pop("device", None)
-    return merge(rest, changes.like({**changes, "device": with_like(likes, device, drives)}))
+    """Return *disk* with *changes* put over it; ``like`` in the device brings a complete device."""
+    if "device" in changes:
+        changes = changes.like({**changes, "device": with_like(likes, changes["device"], drives)})
+    return merge(disk, changes)
 
 
 def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
