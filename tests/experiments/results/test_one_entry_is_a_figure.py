@@ -87,7 +87,7 @@ def test_only_some_readings_cover_the_sync() -> None:
 
 
 @pytest.mark.parametrize(("wall_s", "mean"), [(4.0, 15.0), (3.9, 10.0), (0.5, 7.0)])
-def test_level_of_a_run_is_its_mean_until_the_programs_end(wall_s: float, mean: float) -> None:
+def test_level_of_a_run_is_its_mean(wall_s: float, mean: float) -> None:
     """Samples after 1 s and 4 s have 10 and 20 MiB; a run without samples has the last reading."""
     run = replace(with_readings(RUN, dirty=7.0), wall_time=wall_s)
     assert FIGURES["dirty"].whole(run) == mean
