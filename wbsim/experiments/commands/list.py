@@ -77,7 +77,7 @@ def _machines() -> _Rows:
     rows.sort(key=lambda row: row[2] != _NOTHING)
     return _Rows(
         ("machine", "what it is for", "fitted to reports", "processors", "memory", "disks"), rows,
-        'machine.like = "NAME"; for this machine: wbsim describe-machine > machines/mine.toml',
+        'machine.like = "NAME"; the file: wbsim list machines NAME; of this host: wbsim describe-machine',
     )  # fmt: skip
 
 
@@ -94,7 +94,8 @@ def _disks() -> _Rows:
         rows.append((name, purposes[name], _reports_of(drive.device), drive.device.kind, size))
     return _Rows(
         ("disk", "what it is for", "fitted to reports", "kind", "size"), rows,
-        'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind',
+        'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind;'
+        " the file: wbsim list disks NAME",
     )  # fmt: skip
 
 
