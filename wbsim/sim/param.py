@@ -320,6 +320,10 @@ class Spec(BaseModel):
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._provenance.get(name))
 
 
+class NoNumbers(Spec):
+    """A spec without fields."""
+
+
 def _check_range(field: FieldInfo, key: str, value: Any, provenance: Stated) -> None:
     """Check the origin of *provenance*, and that its range includes *value*.
 

@@ -120,8 +120,10 @@ def test_name_of_a_part_and_of_a_file_is_refused(config: Path, folder: str) -> N
         load(config)
     message = f"'small-vm' is a part of wbsim and your file {file}; rename the file, or give its path"
     assert f"machine.like: {message}" in str(error.value)
-    config.write_text(TEXT.replace('"box"', f'"./{folder}/small-vm.toml"').replace("./fs.toml", "loop-xfs"))
-    assert scenario_of(config).machine.processors.count == 3
+    for path in (f"./{folder}", f"../{config.parent.name}/{folder}", str(config.parent / folder)):
+        text = TEXT.replace('"box"', f'"{path}/small-vm.toml"')
+        config.write_text(text.replace("./fs.toml", "loop-xfs"))
+        assert scenario_of(config).machine.processors.count == 3
 
 
 def test_file_without_like_is_a_whole_machine(config: Path) -> None:

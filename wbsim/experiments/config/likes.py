@@ -105,7 +105,8 @@ class Likes(NamedTuple):
             return False
         folders = (self.directory / bases.folder, HOME / bases.folder)
         file = next((path for folder in folders if (path := folder / f"{like}.toml").is_file()), None)
-        if file is None or part.place_of("like").startswith(f"{file}:"):
+        own_file = part.place_of("like").rpartition(":")[0]
+        if file is None or Path(own_file).resolve() == file.resolve():
             return False
         message = f"{like!r} is a part of wbsim and your file {file}; rename the file, or give its path"
         self.problems.wrong(part, "like", message)

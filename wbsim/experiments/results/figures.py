@@ -33,9 +33,10 @@ class Figure:
     A figure is either computed or read from the machine.
 
     * ``total`` computes it from the outcome of a run, and ``per_iteration`` from the ends of two iterations.
-    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time, of which the
-      complete run has the mean.  ``counts``: it only grows from 0.  Then the run has the number at its end,
-      and an iteration has the difference.
+    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time.  The
+      complete run has the mean of its samples (`running.reading` has their step), and a run without samples
+      has the last reading.  ``counts``: it only grows from 0.  Then the run has the number at its end, and an
+      iteration has the difference.
 
     ``grows``: the figure grows with the size of the experiment, so it must not be compared with that of a
     smaller experiment.  ``until_end``: the figure covers the sync(2) that may follow the programs.

@@ -24,8 +24,6 @@ _PLAIN: Final = ("purpose", "like")
 """Keys with plain texts, which describe the part and are no numbers of it."""
 _PLAIN_BELOW: Final = (".like", ".members.count")
 """The ends of keys in tables whose values name something or repeat it, and are no numbers of the part."""
-
-
 _AMOUNTS: Final = ("value", "low", "high")
 """The keys of a statement that have an amount, or the name of a choice."""
 

@@ -7,12 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import model_validator
 
 from wbsim.models.kinds import by_kind, kind_field
-from wbsim.sim.param import BadValue, Bytes, CountOrNone, Inputs, Named, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, CountOrNone, Inputs, Named, NoNumbers, Ns, Spec
 from wbsim.sim.units import PAGE_BYTES
-
-
-class NoNumbers(Spec):
-    """A spec without fields."""
 
 
 class FlusherCosts(Spec):

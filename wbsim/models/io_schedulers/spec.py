@@ -9,11 +9,7 @@ from pydantic import BeforeValidator
 
 from wbsim.models.io_schedulers.releases import every_name
 from wbsim.models.kinds import by_kind, kind_field, kinds
-from wbsim.sim.param import BadValue, Count, Flag, Inputs, Named, Spec, bare, specified
-
-
-class NoRules(Spec):
-    """A spec without fields."""
+from wbsim.sim.param import BadValue, Count, Flag, Inputs, Named, NoNumbers, Spec, bare, specified
 
 
 class IoSchedulerSpec(Spec):
@@ -26,7 +22,7 @@ class IoSchedulerSpec(Spec):
       legacy request queue and the other that of blk-mq.
     """
 
-    Rules: ClassVar[type[Spec]] = NoRules
+    Rules: ClassVar[type[Spec]] = NoNumbers
     defaults: ClassVar[Inputs] = {}
     scheduler: str
 
