@@ -7,7 +7,8 @@ A *task* is a generator that the environment resumes.  It may yield
 * ``PARK``: sleep until ``env.wake(task)`` is called;
 * ``SPIN``: keep the processor and wait until ``env.resume(task)`` is called;
 * a generator: run it first, as ``yield from`` would, but resume it directly.  Use this for a callee that
-  waits often, because each ``yield from`` in between costs time on every wait;
+  waits often, because each ``yield from`` in between costs time on every wait.  A `CallError` that it raises
+  comes up in its caller, as with ``yield from``;
 * any SimPy event of ``env.simpy``, as an ordinary SimPy process would.
 
 Ties are broken by rank and never by the history of scheduling.  The key of the agenda is
@@ -42,6 +43,10 @@ MOST_AT_ONCE: Final = 10_000_000
 The clock is checked once in so many events, so a run may make up to twice as many.
 """
 _FIRST_RANK: Final = 2  # SimPy's own events use 0 and 1
+
+
+class CallError(Exception):
+    """The failure of what a task does, such as a system call; a caller in the task may catch it."""
 
 
 class Park:
@@ -338,33 +343,70 @@ class Environment:
         # If a task waits again, one step pushes the task and pops the next entry.
         entry = agenda.pop()
         while True:
-            when: i64 = entry.when
-            if when > give_up_ns:
-                raise GiveUp(f"{len(agenda) + 1} events remain at {int(give_up_ns) / 1e9:g} s")
-            self.now = when
-            events_left -= 1
-            if events_left == 0:
-                if when == stood_ns:
-                    raise self._standstill(entry)
-                events_left, stood_ns = events, when
-            if isinstance(entry, Task):
-                wait: Wait
-                # Take the next wait.  Unlike next(), a loop needs no call, and no exception at the end.
-                for wait in entry.steps:  # noqa: B007
-                    break
-                else:
-                    wait = self._return(entry)
-                if not isinstance(wait, int):
-                    wait = self._settle(entry, wait)
-                if isinstance(wait, int):
-                    entry.when = when + wait
-                    entry = agenda.pushpop(entry)
-                    continue
-            elif isinstance(entry, Call):
-                entry.act()
+            try:
+                while True:
+                    when: i64 = entry.when
+                    if when > give_up_ns:
+                        raise GiveUp(f"{len(agenda) + 1} events remain at {int(give_up_ns) / 1e9:g} s")
+                    self.now = when
+                    events_left -= 1
+                    if events_left == 0:
+                        if when == stood_ns:
+                            raise self._standstill(entry)
+                        events_left, stood_ns = events, when
+                    if isinstance(entry, Task):
+                        wait: Wait
+                        # Take the next wait.  Unlike next(), a loop needs no call, and no exception at the
+                        # end.
+                        for wait in entry.steps:  # noqa: B007
+                            break
+                        else:
+                            wait = self._return(entry)
+                        if not isinstance(wait, int):
+                            wait = self._settle(entry, wait)
+                        if isinstance(wait, int):
+                            entry.when = when + wait
+                            entry = agenda.pushpop(entry)
+                            continue
+                    elif isinstance(entry, Call):
+                        entry.act()
+                    if not len(agenda):
+                        return
+                    entry = agenda.pop()
+            except CallError as error:
+                if not isinstance(entry, Task):
+                    raise
+                self._fail(entry, error)
             if not len(agenda):
                 return
             entry = agenda.pop()
+
+    def _fail(self, task: Task, error: CallError) -> None:
+        """Raise *error*, which ended the innermost generator of *task*, in its caller; let *task* go on.
+
+        Raises:
+            CallError: no caller has caught it.
+        """
+        while task.callers:
+            task.steps = task.callers.pop()
+            try:
+                wait = self._settle(task, self._throw(task, error))
+            except CallError as again:
+                error = again
+                continue
+            if isinstance(wait, int):
+                task.when = self.now + wait
+                self.agenda.push(task)
+            return
+        raise error
+
+    def _throw(self, task: Task, error: CallError) -> Wait:
+        """Raise *error* in the innermost generator of *task*; return the next wait."""
+        try:
+            wait: Wait = task.steps.throw(error)
+        except StopIteration:
+            return self._return(task)
+        return wait
 
     def _standstill(self, entry: Entry) -> Standstill:
         now = self.now

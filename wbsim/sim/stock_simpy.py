@@ -13,7 +13,19 @@ from typing import Any
 
 import simpy
 
-from wbsim.sim.engine import ABSENT, MOST_AT_ONCE, PARK, SPIN, URGENT, GiveUp, Park, Standstill, Steps, Task
+from wbsim.sim.engine import (
+    ABSENT,
+    MOST_AT_ONCE,
+    PARK,
+    SPIN,
+    URGENT,
+    CallError,
+    GiveUp,
+    Park,
+    Standstill,
+    Steps,
+    Task,
+)
 from wbsim.sim.entry import FAR_NS
 from wbsim.sim.simpy_bridge import Beside
 from wbsim.sim.sync import HandOff, LockStat, spins, waiting_for
@@ -125,7 +137,13 @@ class StockEnvironment:
             task.on_exit()
 
     def _serve(self, task: Task, steps: Steps) -> Iterator[Any]:
-        for wait in steps:
+        error: CallError | None = None
+        while True:
+            try:
+                wait = next(steps) if error is None else steps.throw(error)
+            except StopIteration:
+                return
+            error = None
             if wait.__class__ is int:
                 yield self.timeout(wait, task.rank)
             elif wait is PARK:
@@ -133,7 +151,10 @@ class StockEnvironment:
                     task.scheduler.sleeps(task)
                 yield from self.parked(task)
             elif wait.__class__ is GeneratorType:
-                yield from self._serve(task, wait)
+                try:
+                    yield from self._serve(task, wait)
+                except CallError as failure:
+                    error = failure
             elif wait is SPIN:
                 yield from self.parked(task)
             else:

@@ -154,11 +154,14 @@ class WakeUps:
 
     def wake(self, env: Environment, task: Task, waker: Task | None = None) -> int:
         """Let *waker* wake *task*; return the waker's time (ns), needed only for an idle processor."""
-        wake_ns = self._wake_ns
-        if self._excess is not None:
-            wake_ns = int(wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
-        env.wake(task, wake_ns, waker)
+        env.wake(task, self.next_ns(), waker)
         return self.waker_ns if task.on_cpu else 0
+
+    def next_ns(self) -> int:
+        """Return the time of the next wake-up (ns)."""
+        if self._excess is None:
+            return self._wake_ns
+        return int(self._wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
 
 
 def _forget(owner: Task, stop: Callable[[], object]) -> None:
