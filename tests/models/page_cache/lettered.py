@@ -7,15 +7,19 @@ m    mapped
 D    dirty
 H    a hole with a held block
 h    a delayed page with a held block
+u    mapped, with an unwritten block
+U    dirty, with an unwritten block
+s    dirty, with an unwritten block whose extent must be split first
 """
 
 from __future__ import annotations
 
 from wbsim.models.page_cache.file_pages import FilePages
-from wbsim.models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED
+from wbsim.models.page_cache.pages import DELAYED, DIRTY, HELD, HOLE, MAPPED, RESERVED, UNWRITTEN
 
 LETTERS = {
     ".": HOLE, "d": DELAYED, "r": RESERVED, "m": MAPPED, "D": DIRTY, "H": HOLE | HELD, "h": DELAYED | HELD,
+    "u": MAPPED | UNWRITTEN, "U": DIRTY | UNWRITTEN, "s": DELAYED | UNWRITTEN,
 }  # fmt: skip
 
 

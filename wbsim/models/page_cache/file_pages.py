@@ -12,16 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.page_cache.pages import (
+    DELAYED,
     DIRTY_BIT,
+    HAS_BLOCK,
     HELD,
     HOLE,
-    MAPPED_BIT,
+    RESERVED,
     Pages,
     count_extents,
     fill_extents,
     last_used,
 )
 
+_CLAIM: Final = DELAYED | RESERVED
 _SMALL: Final = 1 << 20
 """The size (bytes) up to which an array may take all its memory at once."""
 
@@ -89,7 +92,7 @@ class FilePages:
     @property
     def allocated(self) -> int:
         """The number of pages up to the file's end that have a block."""
-        return int(np.count_nonzero(self.pages.states[: self.size] & MAPPED_BIT))
+        return int(np.count_nonzero(self.pages.states[: self.size] & HAS_BLOCK))
 
     def trim(self) -> list[tuple[int, int]]:
         """Unmap the pages behind the file's end; return the runs of blocks that are free again.
@@ -99,6 +102,11 @@ class FilePages:
         tail = self._extent_table(self.size)
         self.pages.states[self.size : last_used(self.pages) + 1] = HOLE
         return [(block, count) for _, block, count in tail.tolist()]
+
+    def claims_from(self, page: int) -> int:
+        """Return how many pages from *page* on have a claim to a block, but no block of the file."""
+        states = self.pages.states[page : last_used(self.pages) + 1]
+        return int(np.count_nonzero((states & _CLAIM != 0) & (states & HAS_BLOCK == 0)))
 
     def give_up_held(self) -> list[tuple[int, int]]:
         """Give up all held blocks; return the runs of blocks that are free again (see `trim`)."""

@@ -8,7 +8,9 @@ A page is in one of these states:
 * mapped: it has a block, and is clean;
 * dirty: it has a block, and is dirty.
 
-A block may be held for a hole or a delayed page (ext4's preallocation of an inode).
+A block may be held for a hole or a delayed page (ext4's preallocation of an inode).  The block of a page may
+be unwritten: its extent was allocated without data, by fallocate(2) or by delayed allocation.  Such a block
+reads as zeros until the data is on disk and the extent is converted.
 """
 
 from __future__ import annotations
@@ -27,8 +29,13 @@ DIRTY: Final = 3
 RESERVED: Final = 4
 HELD: Final = 8
 """The bit of a hole or a delayed page for which a block is held."""
+UNWRITTEN: Final = 16
+"""The bit of a page whose block is unwritten.  Without `MAPPED_BIT`, an ext4 page that is dirty and must be
+mapped again, because its extent has to be split before the data is written."""
 DIRTY_BIT: Final = 1
 MAPPED_BIT: Final = 2
+HAS_BLOCK: Final = MAPPED_BIT | UNWRITTEN
+"""The bits of a page that has a block of its file."""
 
 
 class Pages(NamedTuple):
@@ -94,12 +101,15 @@ def extent_before(pages: Pages, page: int) -> int:
 
 
 @compiled
-def map_blocks(pages: Pages, page: int, block: int, count: int) -> None:
-    """Give the blocks from *block* on to *count* pages of a delayed extent from *page* on."""
+def map_blocks(pages: Pages, page: int, block: int, count: int, unwritten: int = 0) -> None:
+    """Give the blocks from *block* on to *count* pages of a delayed extent from *page* on.
+
+    *unwritten*: `UNWRITTEN` if the blocks are, else 0.
+    """
     states, blocks = pages.states, pages.blocks
     for i in range(count):
         assert is_delayed(states[page + i])
-        states[page + i] = DIRTY if states[page + i] == DELAYED else MAPPED
+        states[page + i] = (DIRTY if states[page + i] == DELAYED else MAPPED) | unwritten
         blocks[page + i] = block + i
 
 
@@ -108,18 +118,54 @@ def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
     """Hold the blocks from *block* on for *count* holes or delayed pages from *page* on."""
     states, blocks = pages.states, pages.blocks
     for i in range(count):
-        assert not states[page + i] & (MAPPED_BIT | HELD)
+        assert not states[page + i] & (HAS_BLOCK | HELD)
         states[page + i] |= HELD
         blocks[page + i] = block + i
 
 
 @compiled
-def use_held(pages: Pages, page: int, count: int) -> None:
-    """Give *count* delayed pages from *page* on their held blocks."""
+def use_held(pages: Pages, page: int, count: int, unwritten: int = 0) -> None:
+    """Give *count* delayed pages from *page* on their held blocks.
+
+    *unwritten*: `UNWRITTEN` if the blocks are, else 0.
+    """
     states = pages.states
     for i in range(page, page + count):
         assert states[i] == DELAYED | HELD
-        states[i] = DIRTY
+        states[i] = DIRTY | unwritten
+
+
+@compiled
+def place_unwritten(pages: Pages, page: int, block: int, count: int) -> None:
+    """Give the unwritten blocks from *block* on to *count* holes from *page* on, for which none is held."""
+    states, blocks = pages.states, pages.blocks
+    for i in range(count):
+        assert states[page + i] == HOLE
+        states[page + i] = MAPPED | UNWRITTEN
+        blocks[page + i] = block + i
+
+
+@compiled
+def mark_written(states: NDArray[np.uint8], page: int, count: int) -> None:
+    """Make the blocks of *count* pages from *page* on written ones, as far as they are still mapped."""
+    for i in range(page, page + count):
+        if states[i] & MAPPED_BIT:
+            states[i] &= ~np.uint8(UNWRITTEN)
+
+
+@compiled
+def hole_from(states: NDArray[np.uint8], page: int, end: int) -> tuple[int, int]:
+    """Return the first hole of pages *page* to *end*, and the number of holes that follow; (*end*, 0): none.
+
+    A hole for which a block is held counts.
+    """
+    first = page
+    while first < end and states[first] & ~np.uint8(HELD) != HOLE:
+        first += 1
+    behind = first
+    while behind < end and states[behind] & ~np.uint8(HELD) == HOLE:
+        behind += 1
+    return first, behind - first
 
 
 @compiled
@@ -159,9 +205,9 @@ def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int,
     """
     states = pages.states
     first, stop = page, page + 1
-    while first > start and not states[first - 1] & (MAPPED_BIT | HELD):
+    while first > start and not states[first - 1] & (HAS_BLOCK | HELD):
         first -= 1
-    while stop < min(end, len(states)) and not states[stop] & (MAPPED_BIT | HELD):
+    while stop < min(end, len(states)) and not states[stop] & (HAS_BLOCK | HELD):
         stop += 1
     return first, stop
 
@@ -206,15 +252,17 @@ def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most
 
 @compiled
 def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Put at most *at_most* dirty pages from *page* on, contiguous on disk, under writeback.
+    """Put at most *at_most* dirty pages from *page* on, alike and contiguous on disk, under writeback.
 
     Return their number; 0 if *page* is not dirty or has no block.
     """
-    run = 0
-    while run < at_most and page + run < len(states) and states[page + run] == DIRTY:
+    run, state = 0, states[page]
+    if state & DIRTY != DIRTY:
+        return 0
+    while run < at_most and page + run < len(states) and states[page + run] == state:
         if blocks[page + run] != blocks[page] + run:
             break
-        states[page + run] = MAPPED
+        states[page + run] = state & ~np.uint8(DIRTY_BIT)
         run += 1
     return run
 
@@ -228,12 +276,13 @@ def last_used(pages: Pages) -> int:
 @compiled
 def _starts_extent(pages: Pages, page: int) -> bool:
     states, blocks = pages.states, pages.blocks
-    if not states[page] & MAPPED_BIT:
+    if not states[page] & HAS_BLOCK:
         return False
     return (
         page == 0
-        or not states[page - 1] & MAPPED_BIT
+        or not states[page - 1] & HAS_BLOCK
         or blocks[page] != blocks[page - 1] + 1
+        or (states[page] ^ states[page - 1]) & UNWRITTEN != 0
         or page == pages.size[0]
     )
 
@@ -255,5 +304,5 @@ def fill_extents(pages: Pages, first: int, end: int, table: NDArray[np.int64]) -
         if _starts_extent(pages, page):
             row += 1
             table[row, 0], table[row, 1], table[row, 2] = page, pages.blocks[page], 0
-        if pages.states[page] & MAPPED_BIT:
+        if pages.states[page] & HAS_BLOCK:
             table[row, 2] += 1
