@@ -103,8 +103,7 @@ class Both:
         self._clock.run()
         self.log_follows_ns: int | None = None
         if self._spec.kind == "xfs" and what.machine.disks["d"].device.kind != "null":
-            costs: Any = what.machine.processors.paths.filesystems["xfs"].flusher
-            self.log_follows_ns = self._file.clean_ns + costs.log.record_ns
+            self.log_follows_ns = self._file.clean_ns + self._record_ns()
         else:  # the sync(2) does not wait for pages alone
             self.log_ns = None
         self.latencies_ns = (
@@ -120,6 +119,19 @@ class Both:
             )
             for name, counts in self._counts.items()
         }
+
+    def _record_ns(self) -> int:
+        """Return the time of the first log record: the share of a full record that its bytes take.
+
+        The file is made in one transaction, which logs its inode and its name; each other one logs an extent.
+        """
+        costs: Any = self._scenario.machine.processors.paths.filesystems["xfs"].flusher
+        spec = self._spec
+        log_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
+        log_bytes += self._file.transactions * spec.extent_log_bytes
+        full_bytes = spec.log.iclog_bytes - spec.log.record_header
+        share_ns: int = costs.log.record_ns * min(log_bytes, full_bytes) // full_bytes
+        return share_ns
 
     def _locks_of_model(self, name: str) -> list[int]:
         """Return the figures of the locks with *name*, in the order of `LockCounts`."""

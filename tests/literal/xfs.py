@@ -66,6 +66,8 @@ class Xfs(File):
         self._home, self._group_blocks = home, group_blocks
         self._commit_ns, self._rmap_ns, self._rmap_ioend_ns = commit_ns, rmap_ns, rmap_ioend_ns
         self.group_counts = LockCounts()
+        self.transactions = 0
+        """The transactions that have logged an extent."""
         self._agfs = [Semaphore(clock, self.group_counts, times.wake_ns, times.waker_ns) for _ in groups]
 
     def writepages(self) -> Steps:
@@ -105,6 +107,7 @@ class Xfs(File):
             yield self._rmap_ns
             yield self._agfs[group].up()
         self._extents += 1
+        self.transactions += 1
         yield self._lock.up_write(task)
 
     def _delayed_from(self, page: int) -> int:
@@ -143,7 +146,8 @@ class Xfs(File):
         return roomy[0]
 
     def _convert(self, ioend: IoEnd) -> Steps:
-        """Change the reverse map under the lock of the group."""
+        """Log the extent, and change the reverse map under the lock of the group."""
+        self.transactions += 1
         if self._rmap_ioend_ns:
             agf = self._agfs[self._home + self._blocks[ioend.first] // self._group_blocks]
             yield from agf.down(self._worker)

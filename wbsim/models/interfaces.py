@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio
 from wbsim.models.time_accounting import I_SYNC, Spent
-from wbsim.sim.engine import PARK, Environment, Steps, Task, Wait
+from wbsim.sim.engine import PARK, CallError, Environment, Steps, Task, Wait
 from wbsim.sim.sync import Completion, SpinLock
 
 
@@ -102,14 +102,19 @@ class InodeSync:
 class WritebackControl:
     """struct writeback_control: the limits of the writeback of a file.
 
-    Up to ``nr_to_write`` pages are written, from where the file's last writeback ended (range_cyclic).  For
-    data integrity (``sync_all``: WB_SYNC_ALL), the complete file is written.
+    Up to ``nr_to_write`` pages are written, from where the file's last writeback ended (range_cyclic), or
+    from the beginning of the file on (``from_start``).  For data integrity (``sync_all``: WB_SYNC_ALL), the
+    complete file is written.
     """
 
-    __slots__ = ("nr_to_write", "reason", "sync_all", "visits")
+    __slots__ = ("from_start", "nr_to_write", "reason", "sync_all", "visits")
 
-    def __init__(self, reason: Reason, nr_to_write: int = LONG_MAX, visits: Visits | None = None) -> None:
+    def __init__(
+        self, reason: Reason, nr_to_write: int = LONG_MAX, visits: Visits | None = None,
+        from_start: bool = False,
+    ) -> None:  # fmt: skip
         self.visits = visits
+        self.from_start = from_start or reason == "sync"
         self.reason: Reason = reason
         self.sync_all = reason == "sync"
         self.nr_to_write = nr_to_write
@@ -171,7 +176,8 @@ class Bandwidth(Protocol):
 class Wb(Protocol):
     """struct bdi_writeback: the lists of one writeback context, and the counts of its dirty pages.
 
-    * ``dirtied`` and ``written_pages``: the pages that ever became dirty, and clean.  They only grow.
+    * ``dirtied`` and ``written_pages``: the pages that ever became dirty, and that were written.  They only
+      grow, as ``cancelled_pages`` does: the dirty pages that were removed instead.
     * ``work_list``: the work that is queued for the flusher.
     * ``i_syncs``: an entry for each thread that writes inodes of the context back.
     * ``flushed_inodes``: visits of the flusher that left the inode clean.
@@ -193,12 +199,17 @@ class Wb(Protocol):
     dirty: int
     dirty_and_writeback: int
     written_pages: int
+    cancelled_pages: int
     dirty_exceeded: bool
     held_back_ns: int  # when a writer last began to sleep because of this context
 
     @property
     def dirtied(self) -> int:
         """Return the number of pages that ever became dirty."""
+
+    @property
+    def submitted_pages(self) -> int:
+        """Return the number of pages that ever went under writeback."""
 
     def account_dirtied(self, pages: int) -> None:
         """Count *pages* pages that became dirty (account_page_dirtied)."""
@@ -208,6 +219,9 @@ class Wb(Protocol):
 
     def account_clean(self, pages: int) -> None:
         """Count *pages* pages that were written (end_page_writeback)."""
+
+    def account_cancelled(self, pages: int) -> None:
+        """Count *pages* dirty pages that a truncation removed before they were written (account_cleaned)."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """Put *inode*, which became dirty at *now_ns*, on a list (__mark_inode_dirty)."""
@@ -330,8 +344,12 @@ class Flushers(Protocol):
 # -- places on disk --------------------------------------------------------------------------------------
 
 
-class NoSpace(Exception):
-    """ENOSPC: no block is left for delayed pages; the model does not reserve blocks for them."""
+class NoFile(CallError):
+    """ENOENT: no file has the path."""
+
+
+class NoSpace(CallError):
+    """ENOSPC: no block is left that a write, an allocation or a new name could claim."""
 
 
 class Caller:
@@ -362,6 +380,15 @@ class Names(Protocol):
     def root(self) -> Any:
         """Return the filesystem's own directory, which mkfs made, as `mkdir` returns another one."""
 
+    def new_directory(self) -> Any:
+        """Return a directory that existed before the run, as `mkdir` returns one that is made."""
+
+    def new_inode(self, cpu: int, directory: Any) -> Inode:
+        """Return the inode of a file that existed in *directory* before the run.
+
+        *cpu* chooses its writeback context, as the processor that runs creat(2) does.
+        """
+
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
         """Make a directory, and return the object that `create` takes for it."""
 
@@ -380,6 +407,15 @@ class Names(Protocol):
     def unlink(self, caller: Caller) -> Steps:
         """Run unlink(2) of an empty file whose inode is not cached."""
 
+    def remove_name(self, caller: Caller, inode: Any) -> Steps:
+        """Remove a name of *inode*, which is cached; the inode stays until `free_inode`."""
+
+    def rename(self, caller: Caller, inode: Any) -> Steps:
+        """Give *inode* another name; its caller removes the inode that had that name."""
+
+    def free_inode(self, thread: Thread, inode: Any) -> Steps:
+        """Free *inode*, which has neither a name nor a block, after its last close(2)."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Filesystem(Protocol):
@@ -389,8 +425,10 @@ class Filesystem(Protocol):
     * ``group_blocks``: the number of blocks of a group.
     * ``group_label``: the name of a group in the filesystem's tools.
     * ``tries_writes``: a buffered write that would wait may fail instead (FMODE_NOWAIT, FOP_BUFFER_WASYNC).
+    * ``plugs_files``: writeback of one file opens a plug, which matters where the caller has none (fsync).
     """
 
+    plugs_files: bool
     names: Names
     group_blocks: int
     group_label: str
@@ -402,15 +440,19 @@ class Filesystem(Protocol):
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices*, *call_pages* pages with each write(2).
 
-        Returns the number of pages that were written, and how many of them were clean.  `zero_end` is due
+        Returns the number of pages that were written, and how many of them were clean.  `make_way` is due
         before the rest.
         """
 
-    def zero_end(self, thread: Thread, inode: Any) -> Steps:
-        """Do the work that comes before a write behind the end of the file."""
+    def make_way(self, thread: Thread, inode: Any) -> Steps:
+        """Do the work without which a write cannot go on: zero the old end of the file, or find free blocks.
+
+        Raises:
+            NoSpace: no block is free, even after all the work that frees blocks.
+        """
 
     def writes_at_once(self, inode: Any, indices: NDArray[np.int64]) -> int:
-        """Return how many of the pages at *indices* are written before a wait for the lock or `zero_end`."""
+        """Return how many of the pages at *indices* are written before a wait for the lock or `make_way`."""
 
     def write_lock(self, thread: Thread, inode: Any, pages: NDArray[np.int64], calls: int) -> Steps | None:
         """Take the inode's lock for a moment, before write(2) makes *pages* dirty; *calls* calls begin there.
@@ -418,8 +460,45 @@ class Filesystem(Protocol):
         None: without a wait.  Otherwise, yield the result.
         """
 
-    def close(self, inode: Any) -> None:
-        """Handle the last close(2) of a file."""
+    def size_of(self, inode: Any) -> int:
+        """Return the size of the file of *inode* (pages)."""
+
+    def has_pages(self, inode: Any) -> bool:
+        """Return whether the file of *inode* has pages or blocks, even behind its end."""
+
+    def close(self, inode: Any, has_name: bool = False) -> None:
+        """Handle the last close(2) of a file; a file that *has_name* may be opened again."""
+
+    def reopen(self, inode: Any) -> None:
+        """Handle open(2) of a file that no process has open."""
+
+    def lay_out(self, inode: Any, pages: int, extents: int) -> None:
+        """Give *inode* the blocks of *pages* pages in *extents* extents of equal length, before the run.
+
+        Raises:
+            NoSpace: the filesystem has too few free blocks.
+        """
+
+    def preallocate(self, thread: Thread, inode: Any, pages: int, keeps_size: bool) -> Steps:
+        """fallocate(2): give unwritten blocks to all holes among the first *pages* pages of the open *inode*.
+
+        The file becomes as long, unless *keeps_size* (FALLOC_FL_KEEP_SIZE).
+
+        Raises:
+            NoSpace: the filesystem has too few free blocks.
+        """
+
+    def truncate(self, thread: Thread, inode: Any, pages: int) -> Steps:
+        """ftruncate(2): make *inode* *pages* pages long; the blocks of the pages behind are free again."""
+
+    def forget(self, inode: Any) -> None:
+        """Forget the file of *inode*, which is freed."""
+
+    def writes_before_close(self, inode: Any) -> bool:
+        """Return whether close(2) starts the writeback of *inode*, because it was truncated."""
+
+    def writes_before_rename(self, inode: Any) -> bool:
+        """Return whether a rename of *inode* over another file starts the writeback of *inode* first."""
 
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """do_writepages: allocate, build bios and submit them.
@@ -428,14 +507,20 @@ class Filesystem(Protocol):
         pages, unless the era counts calls.
         """
 
+    def converts(self, inode: Any) -> bool:
+        """Return whether a worker converts pages of *inode* that are under writeback now."""
+
     def wait_for_writeback(self, thread: Thread, inode: Any) -> Steps:
         """filemap_fdatawait: wait until the pages of *inode* that are under writeback now are clean."""
 
     def sync_fs(self, thread: Thread) -> Steps:
         """->sync_fs: wait until everything that was logged by now is on disk."""
 
-    def commit_log(self, thread: Thread) -> Steps:
-        """Wait for the log as `sync_fs` does, for fsync(2), which writes no metadata in place."""
+    def commit(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
+        """Wait until the last change of *inode* is in the log on disk, and the disk's cache is flushed.
+
+        *datasync*: a change of time stamps alone does not count (fdatasync(2)).
+        """
 
     def group_of(self, inode: Any) -> int:
         """Return the group in which the inode itself lies."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tests.harness import FIO, loop_config, only
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
@@ -77,21 +78,29 @@ class ToyMetadata:
         """Write the root of the tree in a microsecond."""
         yield 1_000
 
-    def commit_log(self, thread: Thread) -> Steps:
+    def commit(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
         """Write the root of the tree in a microsecond."""
         yield 1_000
+
+    def log_times(self, inode: Any) -> None:
+        """Do nothing: the root has the time stamps of all files."""
+
+    def change_extent(self, thread: Thread, inode: Any) -> Steps:
+        """Do nothing; never called, because no file is preallocated or truncated."""
+        yield 0
 
     def check(self) -> None:
         """Check nothing."""
 
 
 class CopyOnWrite:
-    """A placement that gives a page the next block of the disk at each writeback."""
+    """A placement that gives a page the next block of the disk at each writeback; no block is freed."""
 
     blocks, group_blocks, group_label, one_run_pages = BLOCKS, BLOCKS, "group", 0
 
     def __init__(self) -> None:
         self.files: list[PagedFile] = []
+        self.space = Space(BLOCKS, 0)
         self.next_block = 0
 
     def group_of(self, inode: Any) -> int:
@@ -112,6 +121,7 @@ class CopyOnWrite:
         states = file.pages.states
         clean = len(np.unique(within[states[within] != DELAYED]))
         states[within] = DELAYED
+        self.space.unclaimed -= clean
         file.pages.size[0] = max(file.size, *(within + 1), 0)
         return len(within), clean
 
@@ -136,6 +146,11 @@ class CopyOnWrite:
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """Yield the blocks behind the last block that was given out."""
         yield np.array([[self.next_block, BLOCKS - self.next_block]])
+
+    @property
+    def free_blocks(self) -> int:
+        """Return the number of these blocks, of which delayed pages have claimed some."""
+        return BLOCKS - self.next_block
 
     def check(self) -> None:
         """Check nothing."""
@@ -174,3 +189,4 @@ def test_copy_on_write_filesystem_keeps_all_laws_of_a_run(monkeypatch: pytest.Mo
     blocks = np.concatenate([file.pages.blocks[: file.size] + file.base for file in filesystem.layouts()])
     assert len(blocks) == len(set(blocks.tolist())) == 2_048
     assert filesystem.placement.next_block == machine.cache.written_pages > 3_000
+    assert filesystem.space.unclaimed == filesystem.placement.free_blocks

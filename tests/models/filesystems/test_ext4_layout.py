@@ -13,13 +13,40 @@ from wbsim.models.filesystems.ext4.layout import (
 )
 from wbsim.models.filesystems.ext4.placement import is_delayed
 
+MANY = 1 << 40
+"""More unclaimed blocks than these tests claim."""
+
 
 def test_written_pages_become_dirty_in_any_state() -> None:
-    """The call stops at the first page behind the room of the file."""
+    """The call stops at the first page behind the room of the file.
+
+    Holes claim a block, even if one is held for them.  A clean page with an unwritten block is mapped again.
+    """
     of = file(".mdDHh....", {1: 5, 3: 6}, size=6)
-    assert write_all(of.pages, np.array([0, 1, 2, 3, 4, 5, 7, 9, 6]), 9) == (7, 4)
+    assert write_all(of.pages, np.array([0, 1, 2, 3, 4, 5, 7, 9, 6]), 9, MANY) == (7, 4, 3)
     assert letters(of) == "dDdDhh.d.."
     assert of.size == 8
+    of = file("uUs", {0: 5, 1: 6, 2: 7})
+    assert write_all(of.pages, np.arange(3), 3, MANY) == (3, 1, 0)
+    assert letters(of) == "sUs"
+
+
+@pytest.mark.parametrize(
+    ("left", "done", "clean", "claims", "after"),
+    [(2, 8, 4, 2, "dDdDhhs."), (1, 4, 2, 1, "dDdDHhu."), (0, 0, 0, 0, ".mdDHhu."), (-1, 0, 0, 0, ".mdDHhu.")],
+)
+def test_writes_end_when_no_block_is_left(left: int, done: int, clean: int, claims: int, after: str) -> None:
+    """A page with a block, or with a claim, is written at any time.
+
+    Fewer than no blocks are left once a tree has taken blocks that were kept.
+    """
+    of = file(".mdDHhu.", {1: 5, 3: 6, 4: 7, 5: 8, 6: 9}, size=7)
+    indices = np.array([0, 1, 2, 3, 4, 5, 6, 0, 7])
+    assert write_all(of.pages, indices, 8, left) == (done, clean, claims)
+    assert letters(of) == after
+    of = file("mdDhuUs", {page: page for page in range(7)})
+    assert write_all(of.pages, np.arange(7), 7, left) == (7, 2, 0)
+    assert letters(of) == "DdDhsUs"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +90,7 @@ def test_fewer_blocks_than_the_window_cover_the_request(page: int, count: int, g
 
 
 def test_pages_with_and_without_held_blocks_are_delayed() -> None:
-    """Dirty and mapped pages have their blocks."""
-    assert is_delayed(file(".drmDHh").pages.states).tolist() == [
-        letter in "dh" for letter in ".drmDHh"
+    """Dirty and mapped pages have their blocks, also unwritten ones."""
+    assert is_delayed(file(".drmDHhuU").pages.states).tolist() == [
+        letter in "dh" for letter in ".drmDHhuU"
     ]  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.harness import caller, inodes_of, page_cache
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4Inode
 from wbsim.models.filesystems.ext4.names import Ext4Names
@@ -44,7 +45,7 @@ class Names:
             free_blocks=lambda flex: (900, free)[flex],
             read_bitmaps=self.read.append,
         )
-        self.journal: Any = SimpleNamespace(start_handle=self._start, stop_handle=self._stop)
+        self.journal: Any = SimpleNamespace(start_handle=self._start, stop_handle=self._stop, number=6)
         self.cache = page_cache()
         parts: Any = SimpleNamespace(
             random=lambda name: SimpleNamespace(integers=lambda flexes: first_in_hash_order),
@@ -58,8 +59,10 @@ class Names:
         )
         costs: Any = SimpleNamespace(create_ns=1_000, mkdir_ns=60_000)
         self.spent = Spent()
+        self.space = Space(900 + free, 50)
         self.names = Ext4Names(
-            parts=parts, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal
+            parts=parts, sb=sb, spec=spec, costs=costs, mballoc=self.mballoc, journal=self.journal,
+            space=self.space,
         )  # fmt: skip
 
     def _start(self, thread: Any, credits_asked: int) -> Steps:
@@ -128,10 +131,10 @@ def test_each_name_takes_its_time_and_dirties_its_blocks() -> None:
     assert of.stopped == [
         (end, 33, (524_320, leaf, 524_304, 1, 0)) for end, leaf in zip(ends, leaves, strict=True)
     ]  # fmt: skip
-    assert of.names.leaf_blocks == 2
+    assert (of.names.leaf_blocks, of.space.unclaimed) == (2, 1_800 - 50 - 2)
     assert of.spent.system == 60_000 + 4 * 1_500, "the caller accounts for its own work"
     assert [inode.wb for inode in of.made] == [(0, first + i, -1) for i in range(1, 5)]  # type: ignore[comparison-overlap]
-    assert {inode.goal_group for inode in of.made} == {17}
+    assert {(inode.goal_group, inode.transaction) for inode in of.made} == {(17, 6)}
     assert of.cache.cached_inodes == 4
 
 
@@ -174,6 +177,17 @@ def test_a_file_without_a_free_inode_is_refused() -> None:
     assert len(of.made) == 372
     with pytest.raises(NoSpace, match="every inode"):
         of.make(1, 0, **TIMES)
+
+
+def test_a_file_without_a_block_for_names_is_refused() -> None:
+    """The fourth name needs a leaf, and no block is free."""
+    of = Names()
+    of.make(1, 3, **TIMES)
+    left = of.space.unclaimed
+    of.mballoc.find_in = lambda group, blocks: (0, 0)
+    with pytest.raises(NoSpace):
+        of.make(0, 1, **TIMES)
+    assert (len(of.made), of.names.leaf_blocks, of.space.unclaimed) == (3, 1, left)
 
 
 def test_tables_of_a_short_flex_group_follow_its_own_bitmaps() -> None:

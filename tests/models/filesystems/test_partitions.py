@@ -68,6 +68,7 @@ def test_small_file_lies_in_pieces_if_no_run_suffices() -> None:
         group.free.take_near(0, group.free.blocks)
         for run in range(100):
             group.free.give_back(100_000 + 11 * run, 10)
+    filesystem.space.unclaimed = filesystem.placement.free_blocks - filesystem.space.reserve
     machine.run()
     files = filesystem.layouts()
     assert [file.size for file in files] == [16] * 50

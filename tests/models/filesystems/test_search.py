@@ -77,7 +77,7 @@ def test_allocation_by_size_searches_nothing(near: int, searches: int) -> None:
     """Without a target, the smallest sufficient extent is one lookup away (xfs_alloc_ag_vextent_size)."""
     _, space = spaces(LAST_BLOCK + 1, 0)
     of = file("dd")
-    plan = np.array([0, 1, near, 0, 1, -7])
+    plan = np.array([0, 1, near, 0, 1, 0, -7])
     give_blocks(*of.pages, space.arrays_with_room(1), 0, plan)
     assert plan[SEARCHED] == searches
     assert not allocate(file("dd").pages, space.with_room(1), 1, 0, near, 0)  # one large extent less
@@ -88,14 +88,14 @@ def searched(parts: list[float]) -> list[float]:
     of, space = FilePages(PAGES, base=0), FreeSpace(8, GROUP_BLOCKS - 8)
     order = np.random.default_rng(1).permutation(PAGES - 1)
     rule = prealloc(RULES, None)
-    plan = np.zeros(6, np.int64)
+    plan = np.zeros(7, np.int64)
     plan[FIRST], plan[STRIPE] = 0, 1
     shares, at = list[float](), 0
-    write_all(of.pages, np.array([PAGES - 1]), 1, rule, PAGES)
+    write_all(of.pages, np.array([PAGES - 1]), 1, rule, PAGES, 1 << 40)
     for part in parts:
         new = order[at : at + int(part * PAGES)]
         at += len(new)
-        write_all(of.pages, new, 1, rule, PAGES)
+        write_all(of.pages, new, 1, rule, PAGES, 1 << 40)
         page, allocations, found = 0, 0, 0
         while (page := int(dirty_page_from(of.pages.states, of.pages.size, page))) >= 0:
             if of.pages.states[page] == DELAYED:

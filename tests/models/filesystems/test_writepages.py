@@ -16,7 +16,7 @@ from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.interfaces import WritebackControl
-from wbsim.models.page_cache.pages import DIRTY, MAPPED, is_delayed
+from wbsim.models.page_cache.pages import DIRTY, MAPPED, UNWRITTEN, is_delayed
 from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.superblock import Flight
 from wbsim.sim.engine import Environment, Steps
@@ -29,12 +29,12 @@ class Walked:
     """The writeback of a file with these *states*, and its events.
 
     A page takes 3 ns and an allocation 1 us; a bio has at most 4 pages, and takes no time.  A delayed extent
-    gets at most *most* blocks, from block 100 on.
+    gets at most *most* blocks, from block 100 on, which may be *unwritten*.
     """
 
     def __init__(
         self, states: str, blocks: dict[int, int] | None = None, size: int | None = None, *,
-        wraps: bool = False, calls_x4: bool = False, spans_calls: bool = True, unwritten: bool = True,
+        wraps: bool = False, calls_x4: bool = False, spans_calls: bool = True, unwritten: bool = False,
         most: int = 1 << 30, bio_pages: int = BIO_PAGES, segment: int = 1, pagevec: int = 0,
     ) -> None:  # fmt: skip
         self.env = Environment()
@@ -45,6 +45,7 @@ class Walked:
         )  # fmt: skip
         self.paged = paged
         self.most, self.free = most, 100
+        self.bits = UNWRITTEN if unwritten else 0
         self.maps: list[tuple[int, int]] = []
         self.bios: list[tuple[int, int, int]] = []
         self.sent: list[Bio] = []
@@ -55,10 +56,10 @@ class Walked:
             bdi=SimpleNamespace(queue=queue), first_block=FIRST_BLOCK, flight=Flight(self.env)
         )
         self.inode: Any = SimpleNamespace(
-            folio_pages=1, dirty_pages=sum(state in "dD" for state in states), wb=wb, file=paged
+            folio_pages=1, dirty_pages=sum(state in "dDU" for state in states), wb=wb, file=paged
         )
         self.works: list[Any] = []
-        self.ioends = IoEnds(self.inode, self.works.append, lambda *_: iter(())) if unwritten else None  # type: ignore[arg-type,return-value]
+        self.ioends = IoEnds(self.inode, self.works.append, lambda *_: iter(()))  # type: ignore[arg-type,return-value]
         costs: Any = SimpleNamespace(page_ns=lambda folio: PAGE_NS)
         paged.ioends = self.ioends
         rules = WritepagesRules(wraps, spans_calls, sync_data=True, calls_x4=calls_x4, pagevec=pagevec)
@@ -74,7 +75,7 @@ class Walked:
         for _ in range(self.most):
             if page == len(states) or not is_delayed(int(states[page])):
                 break
-            states[page] = DIRTY if states[page] == 1 else MAPPED
+            states[page] = (DIRTY if states[page] == 1 else MAPPED) | self.bits
             file.pages.blocks[page] = self.free
             page, self.free = page + 1, self.free + 1
 
@@ -147,7 +148,7 @@ def test_bio_may_span_several_allocations_of_an_extent() -> None:
 
 def test_an_ioend_is_one_range_of_pages_and_blocks() -> None:
     """Nine pages of one extent are one ioend of three bios; a hole or a gap on disk begins another ioend."""
-    of = Walked("DDDDDDDDD.DD", {**{i: 10 + i for i in range(9)}, 10: 19, 11: 40})
+    of = Walked("UUUUUUUUU.UU", {**{i: 10 + i for i in range(9)}, 10: 19, 11: 40})
     of.write()
     ioends = list(dict.fromkeys(bio.context for bio in of.sent))
     assert [(ioend.page, ioend.block, ioend.pages) for ioend in ioends] == [
@@ -157,6 +158,49 @@ def test_an_ioend_is_one_range_of_pages_and_blocks() -> None:
     ]
     assert [ioend.bios for ioend in ioends] == [3, 1, 1]
     assert not any(ioend.is_open for ioend in ioends)
+    assert letters(of.file) == "uuuuuuuuu.uu"
+
+
+@pytest.mark.parametrize("spans_calls", [True, False])
+@pytest.mark.parametrize(
+    ("states", "bios", "ioends", "clean"),
+    [
+        ("DDUUU", [2, 3], [(2, 12, 3)], [2]),
+        ("UUUDD", [3, 2], [(0, 10, 3)], [2]),
+        ("UUDUU", [2, 1, 2], [(0, 10, 2), (3, 13, 2)], [1]),
+        ("UUUUDDDDU", [4, 4, 1], [(0, 10, 4), (8, 18, 1)], [4]),
+    ],
+)
+def test_an_ioend_has_one_type_of_extents(
+    states: str, bios: list[int], ioends: list[tuple[int, int, int]], clean: list[int], spans_calls: bool
+) -> None:
+    """Pages with written and unwritten blocks that lie together are in different bios.
+
+    Only ioends of unwritten blocks wait for the worker; other pages are clean at the end of their bio.
+    """
+    of = Walked(states, {i: 10 + i for i in range(len(states))}, spans_calls=spans_calls)
+    of.write()
+    first = [10 + sum(bios[:at]) for at in range(len(bios))]
+    assert of.places() == list(zip(first, bios, strict=True))
+    assert letters(of.file) == states.lower().replace("d", "m")
+    for bio in of.sent:
+        assert bio.end_io is not None
+        bio.end_io(bio.context)
+    assert [(ioend.page, ioend.block, ioend.pages) for ioend in of.ioends.take()] == ioends
+    assert of.clean == clean
+
+
+@pytest.mark.parametrize(("unwritten", "clean", "queued"), [(False, [4, 2], 0), (True, [], 1)])
+def test_blocks_of_delayed_pages_may_be_unwritten(unwritten: bool, clean: list[int], queued: int) -> None:
+    """From 5.10 on, the pages of a delayed extent are clean only after its conversion."""
+    of = Walked("dddddd", unwritten=unwritten)
+    of.write()
+    for bio in of.sent:
+        assert bio.end_io is not None
+        bio.end_io(bio.context)
+    assert (of.clean, len(of.ioends.queue)) == (clean, queued)
+    assert [ioend.mapped for ioend in of.ioends.queue] == [1] * queued
+    assert letters(of.file) == ("uuuuuu" if unwritten else "mmmmmm")
 
 
 def test_part_of_a_segment_counts_as_a_segment() -> None:
@@ -168,12 +212,12 @@ def test_part_of_a_segment_counts_as_a_segment() -> None:
 
 def test_an_ioend_ends_with_its_last_bio() -> None:
     """The worker gets an ioend of three bios after the third bio has ended."""
-    of = Walked("D" * 9, {i: 10 + i for i in range(9)})
+    of = Walked("U" * 9, {i: 10 + i for i in range(9)})
     of.write()
     for left, bio in zip((2, 1, 0), of.sent, strict=True):
         assert bio.end_io is not None
         bio.end_io(bio.context)
-        assert (len(of.works), of.ioends is not None and len(of.ioends.queue)) == ((0, 0) if left else (1, 1))
+        assert (len(of.works), len(of.ioends.queue)) == ((0, 0) if left else (1, 1))
 
 
 def test_an_open_ioend_does_not_end() -> None:
@@ -195,13 +239,15 @@ def test_an_open_ioend_does_not_end() -> None:
 
 @pytest.mark.parametrize("spans_calls", [True, False])
 def test_written_extents_are_clean_after_each_bio(spans_calls: bool) -> None:
-    """Up to 5.9 no extent is unwritten, so no worker converts extents."""
-    of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=False, spans_calls=spans_calls)
+    """An overwrite needs no conversion; up to 5.9 no new extent needs one."""
+    of = Walked("D" * 9, {i: 10 + i for i in range(9)}, spans_calls=spans_calls)
     of.write()
     for bio in of.sent:
         assert bio.end_io is not None
         bio.end_io(bio.context)
     assert of.clean == [4, 4, 1]
+    assert not of.works
+    assert not of.ioends.queue
 
 
 def test_pages_that_are_clean_together_are_in_one_flight() -> None:
@@ -209,8 +255,8 @@ def test_pages_that_are_clean_together_are_in_one_flight() -> None:
 
     The bios of written extents belong to the flight of their own time.
     """
-    for unwritten, pages in ((True, [9]), (False, [4, 5])):
-        of = Walked("D" * 9, {i: 10 + i for i in range(9)}, unwritten=unwritten)
+    for state, pages in (("U", [9]), ("D", [4, 5])):
+        of = Walked(state * 9, {i: 10 + i for i in range(9)})
         flights = [of.walk.sb.flight]
 
         def change(of: Walked = of, flights: list[Flight] = flights) -> None:
@@ -339,7 +385,7 @@ def test_end_of_a_file_is_zeroed_in_several_transactions() -> None:
 
 
 @given(
-    states=st.text(st.sampled_from("dDm.r"), min_size=1, max_size=60), most=st.integers(1, 20),
+    states=st.text(st.sampled_from("dDUmu.r"), min_size=1, max_size=60), most=st.integers(1, 20),
     spans_calls=st.booleans(), unwritten=st.booleans(), budgets=st.lists(st.integers(1, 40), min_size=1),
     pagevec=st.integers(0, 5),
 )  # fmt: skip
@@ -347,7 +393,7 @@ def test_every_dirty_page_is_in_one_bio(
     states: str, most: int, spans_calls: bool, unwritten: bool, budgets: list[int], pagevec: int
 ) -> None:
     """Walks of any budget write each dirty page once, and no bio exceeds its largest size."""
-    blocks = {page: 1_000 + page * (1 + page % 3 // 2) for page, of in enumerate(states) if of in "Dm"}
+    blocks = {page: 1_000 + page * (1 + page % 3 // 2) for page, of in enumerate(states) if of in "DUmu"}
     of = Walked(states, blocks, most=most, spans_calls=spans_calls, unwritten=unwritten, pagevec=pagevec)
     turn = 0
     while of.inode.dirty_pages:
@@ -356,13 +402,20 @@ def test_every_dirty_page_is_in_one_bio(
         assert turn < 2 * len(states) + 2
     assert "d" not in letters(of.file)
     assert "D" not in letters(of.file)
+    assert "U" not in letters(of.file)
     written = sorted(first + i for first, pages in of.places() for i in range(pages))
     assert written == sorted(
         int(block)
         for block, state in zip(of.file.pages.blocks.tolist(), states, strict=True)
-        if state in "dD"
+        if state in "dDU"
     )
     assert max((pages for _, pages in of.places()), default=0) <= BIO_PAGES
+    for bio in of.sent:
+        assert bio.end_io is not None
+        bio.end_io(bio.context)
+    converted = sum(ioend.pages for ioend in of.ioends.take())
+    assert converted == sum(state in "dU" if unwritten else state == "U" for state in states)
+    assert converted + sum(of.clean) == len(written)
 
 
 @pytest.mark.parametrize(

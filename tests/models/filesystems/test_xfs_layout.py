@@ -26,10 +26,13 @@ from wbsim.models.filesystems.xfs.layout import (
 )
 from wbsim.models.filesystems.xfs.spec import XfsRules
 from wbsim.models.page_cache.file_pages import FilePages
+from wbsim.models.page_cache.pages import UNWRITTEN
 
 FIXED, SIZE, PRECEDING = (
     Prealloc(16, rule, zeroing_converts=False, stripe=1, whole_calls=False) for rule in range(3)
 )
+MANY = 1 << 40
+"""More unclaimed blocks than these tests claim."""
 
 
 def test_prealloc_follows_the_era_or_allocsize() -> None:
@@ -51,6 +54,8 @@ def test_prealloc_follows_the_era_or_allocsize() -> None:
     assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)
     assert prealloc(rules, None, 4) == Prealloc(16, 1, True, 4, True)
     assert prealloc(rules, 64, 4) == Prealloc(64, 0, True, 4, True)
+    assert prealloc(rules, None, 4, 500) == Prealloc(16, 1, True, 4, True, 500)
+    assert prealloc(rules, 64, 4, 500) == Prealloc(64, 0, True, 4, True, 500)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,7 @@ def test_growing_file_reserves_by_the_extents_in_front(
 ) -> None:
     """The end of the reservation depends on the rule of the era, and on the pages in front."""
     of = file(states + "." * (200 - len(states)), blocks, size=len(states))
-    assert write_page(of.pages, page, call, rule) == 1
+    assert write_page(of.pages, page, call, rule, MANY) == (1, end - page)
     assert letters(of)[page:] == "d" + "r" * (end - page - 1) + "." * (200 - end)
     assert of.size == page + 1
 
@@ -89,19 +94,19 @@ def test_reservation_ends_at_a_multiple_of_the_stripe_unit() -> None:
     """
     small, large = (file("d" * size + "." * (100 - size), size=size) for size in (8, 24))
     striped = FIXED._replace(stripe=24)
-    write_page(small.pages, 8, 1, striped)
-    write_page(large.pages, 24, 1, striped)
+    write_page(small.pages, 8, 1, striped, MANY)
+    write_page(large.pages, 24, 1, striped, MANY)
     assert letters(small).rindex("r") == 15
     assert letters(large).rindex("r") == 47
     # the rule by the preceding extents needs a file of a stripe unit, too
     unit = file("d" * 20 + "." * 100, size=20)
-    write_page(unit.pages, 20, 1, PRECEDING._replace(stripe=24))
+    write_page(unit.pages, 20, 1, PRECEDING._replace(stripe=24), MANY)
     assert letters(unit).rindex("r") == 31
     calls = file("." * 64, size=0)
-    write_page(calls.pages, 14, 8, FIXED._replace(whole_calls=True))
+    write_page(calls.pages, 14, 8, FIXED._replace(whole_calls=True), MANY)
     assert letters(calls).rindex("r") == 15
     calls = file("." * 64, size=0)
-    write_page(calls.pages, 15, 32, FIXED._replace(whole_calls=True))
+    write_page(calls.pages, 15, 32, FIXED._replace(whole_calls=True), MANY)
     assert letters(calls).rindex("r") == 31
 
 
@@ -113,7 +118,7 @@ def test_reservation_of_a_large_file_has_at_most_one_extent() -> None:
     pages = MAX_EXTENT_PAGES + 40
     of = FilePages(3 * pages, 0)
     of.pages.states[:pages], of.pages.size[0] = 1, pages
-    write_page(of.pages, pages, 1, PRECEDING)
+    write_page(of.pages, pages, 1, PRECEDING, MANY)
     reserved = np.flatnonzero(of.pages.states == 4)
     assert reserved[-1] + 1 == pages // 16 * 16 + (1 << 21)
 
@@ -129,18 +134,21 @@ def test_twice_an_extent_is_at_most_the_largest_extent(pages: int, ahead: int) -
     """
     of = FilePages(pages + (1 << 21) + 64, 0)
     of.pages.states[:pages], of.pages.size[0] = 1, pages
-    write_page(of.pages, pages, 1, PRECEDING)
+    write_page(of.pages, pages, 1, PRECEDING, MANY)
     assert np.flatnonzero(of.pages.states == 4)[-1] + 1 == pages // 16 * 16 + ahead
 
 
 @pytest.mark.parametrize(
     ("before", "after", "clean"),
-    [(".", "d", 1), ("r", "d", 1), ("m", "D", 1), ("d", "d", 0), ("D", "D", 0)],
-)
+    [
+        (".", "d", 1), ("r", "d", 1), ("m", "D", 1), ("u", "U", 1), ("d", "d", 0), ("D", "D", 0),
+        ("U", "U", 0),
+    ],
+)  # fmt: skip
 def test_write_inside_a_file_reserves_no_page(before: str, after: str, clean: int) -> None:
-    """The page becomes delayed or dirty."""
+    """The page becomes delayed or dirty; only a hole claims a block."""
     of = file("d" + before + "d.....", {1: 5}, size=3)
-    assert write_page(of.pages, 1, 1, FIXED) == clean
+    assert write_page(of.pages, 1, 1, FIXED, MANY) == (clean, int(before == "."))
     assert letters(of) == "d" + after + "d....."
     assert of.size == 3
 
@@ -148,8 +156,62 @@ def test_write_inside_a_file_reserves_no_page(before: str, after: str, clean: in
 def test_reservation_ends_at_the_next_used_page() -> None:
     """The reservation also ends at the end of the room."""
     of = file("....m...", {4: 9}, size=0)
-    write_page(of.pages, 1, 1, FIXED)
+    assert write_page(of.pages, 1, 1, FIXED, MANY) == (1, 3)
     assert letters(of) == ".drrm..."
+
+
+@pytest.mark.parametrize("left", [0, -3])
+def test_a_page_without_a_free_block_is_not_written(left: int) -> None:
+    """Only a hole needs a block; fewer than none are left once inodes have taken blocks that were kept."""
+    of = file(".drmDuU.", {3: 5, 4: 6, 5: 7, 6: 8}, size=7)
+    assert write_page(of.pages, 0, 1, FIXED, left) == (-1, 0)
+    assert write_page(of.pages, 7, 1, FIXED, left) == (-1, 0)
+    assert letters(of) == ".drmDuU."
+    assert write_all(of.pages, np.array([1, 2, 3, 4, 5, 6, 0, 1]), 1, FIXED, 8, left) == (6, 3, 0)
+    assert letters(of) == ".ddDDUU."
+    assert of.size == 7
+
+
+@pytest.mark.parametrize(("left", "after"), [(12, "dddd" + "." * 12), (13, "dddd" + "r" * 12)])
+def test_reservation_that_does_not_fit_is_left_out(left: int, after: str) -> None:
+    """Page 3 is written, with twelve pages behind it or with none."""
+    of = file("ddd" + "." * 13, size=3)
+    assert write_page(of.pages, 3, 1, FIXED, left) == (1, after.count("r") + 1)
+    assert letters(of) == after
+
+
+def test_writes_of_one_call_share_the_free_blocks() -> None:
+    """Five blocks are left: pages 0 to 2 claim three, and page 14 with its reservation two."""
+    of = file("." * 64, size=14)
+    rule = FIXED._replace(unit=4)
+    assert write_all(of.pages, np.array([0, 1, 2, 14, 15, 3]), 1, rule, 64, 5) == (5, 5, 5)
+    assert letters(of)[:18] == "ddd" + "." * 11 + "dd.."
+    assert write_all(of.pages, np.array([15, 3, 1]), 1, rule, 64, 0) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("left", "ahead"),
+    [
+        (500, 64), (499, 16), (400, 16), (399, 8), (300, 8), (299, 4), (200, 4), (199, 2), (100, 2), (99, 1),
+        (2, 1),
+    ],
+)  # fmt: skip
+def test_reservations_shrink_as_the_filesystem_fills_up(left: int, ahead: int) -> None:
+    """xfs_iomap_prealloc_size: 64 pages become a quarter below 5 % of 10 000 blocks.
+
+    They are halved again for each percent less, and a unit of one page is the least.
+    """
+    of = file("d" * 32 + "." * 100, size=32)
+    write_page(of.pages, 32, 1, PRECEDING._replace(unit=1, percent=100), left)
+    assert letters(of)[32:] == "d" + "r" * (ahead - 1) + "." * (100 - ahead)
+
+
+@pytest.mark.parametrize(("left", "ahead"), [(65, 64), (64, 4), (5, 4), (4, 1)])
+def test_reservation_shrinks_until_it_is_free(left: int, ahead: int) -> None:
+    """64 pages are divided by 16 while as many blocks are not free."""
+    of = file("d" * 32 + "." * 100, size=32)
+    assert write_page(of.pages, 32, 1, PRECEDING._replace(unit=1), left) == (1, ahead)
+    assert letters(of)[32:] == "d" + "r" * (ahead - 1) + "." * (100 - ahead)
 
 
 def test_a_write_behind_a_delayed_end_waits_for_its_conversion() -> None:
@@ -159,12 +221,12 @@ def test_a_write_behind_a_delayed_end_waits_for_its_conversion() -> None:
     """
     rule = FIXED._replace(zeroing_converts=True)
     of = file("ddrr....", size=2)
-    assert write_page(of.pages, 4, 1, rule) == -1
+    assert write_page(of.pages, 4, 1, rule, MANY) == (-1, 0)
     assert letters(of) == "ddrr...."
-    assert write_all(of.pages, np.array([1, 2, 7, 3]), 1, rule, 8) == (2, 1)
+    assert write_all(of.pages, np.array([1, 2, 7, 3]), 1, rule, 8, MANY) == (2, 1, 0)
     of = file("dd......", size=2)
-    assert write_all(of.pages, np.array([2, 0, 9, 1]), 1, rule, 8) == (2, 1)
-    assert write_page(of.pages, 5, 1, FIXED) == 1
+    assert write_all(of.pages, np.array([2, 0, 9, 1]), 1, rule, 8, MANY) == (2, 1, 6)
+    assert write_page(of.pages, 5, 1, FIXED, MANY) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +239,8 @@ def test_a_write_behind_a_delayed_end_waits_for_its_conversion() -> None:
         ("m........d", {0: 100}, 9, 101),  # a gap of eight pages is too wide for one page
         ("m....d", {0: 100}, 5, 105),  # a gap of four pages is not too wide
         ("D.dd", {0: 100}, 2, 102),
+        ("u.dd", {0: 100}, 2, 102),  # blocks count that are unwritten, too
+        ("U.dd", {0: 100}, 2, 102),
         ("m.Hd", {0: 100}, 3, NOWHERE),  # a held hole in front is no extent
         ("mdd", {0: 999}, 1, NOWHERE),  # the next block is another group's
         ("m..dd", {0: 997}, 3, 998),  # the gap would lead into another group, the next block does not
@@ -266,18 +330,20 @@ def test_plan_has_the_length_the_group_and_the_block(
     states: str, blocks: dict[int, int], page: int, plan: tuple[int, int, int]
 ) -> None:
     """A group has 1 000 blocks; the plan counts groups from the file's own, and blocks in the group."""
-    of, found = file(states, blocks), np.full(6, -7)
+    of, found = file(states, blocks), np.full(7, -7)
     plan_extent(of.pages.states, of.pages.blocks, of.pages.size, page, 1_000, found)
     assert tuple(found[[LENGTH, GROUP, NEAR]].tolist()) == plan
 
 
-def test_give_blocks_gives_the_same_blocks_as_allocate() -> None:
-    """`give_blocks` takes the arrays of the free space one by one."""
+@pytest.mark.parametrize(("unwritten", "states"), [(0, "DD.DDD"), (UNWRITTEN, "UU.UUU")])
+def test_give_blocks_gives_the_same_blocks_as_allocate(unwritten: int, states: str) -> None:
+    """`give_blocks` takes the arrays of the free space one by one; the blocks may be unwritten."""
     by_table, by_array = file("dd.ddd"), file("dd.ddd")
     spaces = [FreeSpace(10, 40), FreeSpace(10, 40)]
     for page, near in ((0, 20), (3, NOWHERE)):
-        allocate(by_table.pages, spaces[0].with_room(1), 0, page, near, 1_000)
-        plan = np.array([0, 0, near, 1_000, 1, -7])
+        allocate(by_table.pages, spaces[0].with_room(1), 0, page, near, 1_000, unwritten=unwritten)
+        plan = np.array([0, 0, near, 1_000, 1, unwritten, -7])
         give_blocks(*by_array.pages, spaces[1].arrays_with_room(1), page, plan)
     assert by_table.extents() == by_array.extents() == [(0, 1_020, 2), (3, 1_010, 3)]
+    assert letters(by_table) == letters(by_array) == states
     assert spaces[0].extents() == spaces[1].extents()

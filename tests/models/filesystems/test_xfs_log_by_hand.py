@@ -9,11 +9,15 @@ import pytest
 
 from tests.models.filesystems.watched_log import Log
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
+from wbsim.models.filesystems.files import OPEN
 from wbsim.models.filesystems.xfs.log import MetaBuffer
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.interfaces import Thread
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import KIB, MIB, S
+
+NONE: Any = None
+FLUSHER_COSTS: Any = SimpleNamespace(ioend_ns=0, reserve_ns=None)
 
 
 def test_large_checkpoint_is_pushed_in_successive_records() -> None:
@@ -281,8 +285,8 @@ def test_checkpoint_logs_an_inode_once_for_several_extents() -> None:
     """
     of, spec = Log(), FILESYSTEMS["p13-xfs"]
     costs: Any = SimpleNamespace(end_folio_ns=0)
-    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0, reserve_ns=None), costs, [], False)  # type: ignore[arg-type]
-    inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
+    metadata = XfsMetadata(NONE, of.log, spec, FLUSHER_COSTS, costs, [], False)
+    inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8), file=OPEN)
     logged = []
     for extents in (1, 2):
         for _ in range(extents):
@@ -304,12 +308,33 @@ def test_end_of_a_run_logs_its_cluster_once_a_checkpoint() -> None:
         extent_items=3, extent_log_bytes=100, inode_log_bytes=300, size=4_096, agcount=1, rmapbt=False
     )
     costs: Any = SimpleNamespace()
-    metadata = XfsMetadata(of.log, spec, SimpleNamespace(ioend_ns=0, reserve_ns=None), costs, [], False)  # type: ignore[arg-type]
+    metadata = XfsMetadata(NONE, of.log, spec, FLUSHER_COSTS, costs, [], False)
     assert metadata.gives_way, "xfs_end_io calls cond_resched between two ioends"
-    inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8))
+    inode: Any = SimpleNamespace(checkpoint=0, cluster=MetaBuffer(0, 8), file=OPEN)
     logged = []
     for _ in range(2):
         metadata.run_ended(inode)
         logged.append(of.log.item_bytes)
     assert logged == [400, 500]
     assert of.log.items == [inode.cluster]
+
+
+@pytest.mark.parametrize(
+    ("size", "begins_ns", "log_ns"),
+    [
+        (1, [0], 0), (4, [1], 1), (1_792, [500], 500), (3_583, [999], 999), (3_584, [1_000], 1_000),
+        (3_585, [1_000, 2_110], 1_000), (7_168, [1_000, 3_110], 2_000), (8_960, [1_000, 3_110], 2_500),
+    ],
+)  # fmt: skip
+def test_record_takes_its_share_of_a_full_one(size: int, begins_ns: list[int], log_ns: int) -> None:
+    """A full record has 3 584 bytes and takes 1 000 ns; a part of a nanosecond does not count.
+
+    The block layer takes 1 110 ns for a record, before the work for the next one begins.
+    """
+    log = Log()
+    log.at(0, log.commit, size, MetaBuffer(0, 8))
+    log.at(0, log.log.want_push)
+    log.run(100_000_000)
+    records = [request for request in log.layer.device.requests if "F" in request.op]
+    assert [request.started_ns for request in records][:2] == begins_ns
+    assert log.log._cil_worker.spent.log == log_ns

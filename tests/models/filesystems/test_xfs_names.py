@@ -5,10 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Final
 
+import pytest
+
 from tests.harness import caller, inodes_of, page_cache
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.xfs.free_space import FreeSpace
 from wbsim.models.filesystems.xfs.groups import Group
 from wbsim.models.filesystems.xfs.names import Directory, XfsInode, XfsNames
+from wbsim.models.interfaces import NoSpace
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.time_accounting import Spent
@@ -63,7 +67,10 @@ class Names:
             iget_ns=2_000, remove_ns=4_000, inactivate_ns=6_000,
         )  # fmt: skip
         self.spent = Spent()
-        self.names = XfsNames(sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log)
+        self.space = Space(2 * 984, 100)
+        self.names = XfsNames(
+            sb=sb, spec=spec, costs=costs, groups=self.groups, log=self.log, space=self.space
+        )  # fmt: skip
 
     def _read(self, thread: Any, sector: int, sectors: int) -> Steps:
         self.read.append((thread.task.name, sector, sectors))
@@ -144,6 +151,21 @@ def test_each_name_takes_its_time_and_its_blocks() -> None:
     assert len({number for _, number, _ in places}) == 129
     assert {(inode.checkpoint, inode.group.number) for inode in of.made} == {(7, 0)}
     assert of.cache.cached_inodes == 129
+    assert (
+        of.space.unclaimed == 2 * 984 - 100 - 3 * 8 - 2 == sum(group.free.blocks for group in of.groups) - 100
+    )
+
+
+@pytest.mark.parametrize(("blocks", "named"), [(0, 0), (8, 0), (9, 64)])
+def test_a_name_without_free_blocks_claims_none(blocks: int, named: int) -> None:
+    """A chunk of inodes needs 8 blocks, and names need a block; the 65th file needs a chunk more."""
+    of = Names()
+    of.groups[0].free.take_near(0, 984 - blocks)
+    of.space.unclaimed = sum(group.free.blocks for group in of.groups) - of.space.reserve
+    with pytest.raises(NoSpace):
+        of.make(1, 65)
+    assert len(of.made) == named
+    of.space.check("xfs", sum(group.free.blocks for group in of.groups), 0)
 
 
 def test_directories_take_the_groups_in_rotation() -> None:

@@ -90,6 +90,8 @@ class Queue:
         self.bounds = bounds_of(spec.limits, rules)
         self.elevator = Elevator(scheduler, self.bounds, self._put)
         self.limits = spec.limits
+        self.has_cache = spec.write_cache == "write back"
+        """A flush is sent to the device, because a write that is complete may be in a volatile cache."""
         # Copies: a spec's own attributes are slow to read.
         self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES
         self._most_segments = spec.limits.max_segments
@@ -249,11 +251,13 @@ class Queue:
 
     def _complete(self, request: Request) -> None:
         self.stat.in_flight -= 1
-        stat = self.stat.reads if request.op == READ else self.stat.writes
-        stat.ios += 1
-        stat.merges += request.merges
-        stat.sectors += request.end_sector - request.start_sector
-        stat.wait_ns += self._env.now - request.started_ns
+        sectors = request.end_sector - request.start_sector
+        if sectors:  # a flush without data is no write of /proc/diskstats
+            stat = self.stat.reads if request.op == READ else self.stat.writes
+            stat.ios += 1
+            stat.merges += request.merges
+            stat.sectors += sectors
+            stat.wait_ns += self._env.now - request.started_ns
         self._processors.interrupt(self.complete_ns, request.cpu)
         self.ends_on = request.cpu
         if self.signals.block_rq_complete.observers:

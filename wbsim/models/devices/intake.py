@@ -101,4 +101,5 @@ class Intake:
             self._linked_ns += took_ns
             self._free_ns = max(self._free_ns, self._env.now) + took_ns
             self._ends.add(self._free_ns, done)
-            self.cached.add(request.start_sector, request.end_sector)
+            if sectors:
+                self.cached.add(request.start_sector, request.end_sector)

@@ -38,6 +38,8 @@ class Raid0(BlockDevice):
             device.submit(Piece(start, start + end - begin, request.op), done)
             return
         pieces: dict[int, tuple[int, int]] = {}
+        if begin == end:  # a flush, for all members
+            pieces = dict.fromkeys(range(len(members)), (0, 0))
         for index in range(first, last + 1):
             start = max(begin, index * chunk)
             sectors = min(end, (index + 1) * chunk) - start

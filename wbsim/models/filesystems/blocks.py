@@ -18,6 +18,34 @@ class Free(NamedTuple):
     size: int
 
 
+class Space:
+    """The free blocks of a filesystem that no page has claimed yet: ``unclaimed`` of them.
+
+    A write claims the blocks of delayed pages when it makes them dirty, so that writeback always finds blocks
+    for them.  A write that finds too few fails with ENOSPC.  Stands for m_fdblocks of XFS, and for
+    s_freeclusters_counter minus s_dirtyclusters_counter of ext4.  *reserve* of the *free* blocks are for the
+    filesystem's own metadata.
+    """
+
+    __slots__ = ("reserve", "unclaimed")
+
+    def __init__(self, free: int, reserve: int) -> None:
+        self.reserve = reserve
+        self.unclaimed = free - reserve
+
+    def check(self, name: str, free: int, claimed: int) -> None:
+        """Check that *free* blocks of filesystem *name* are unclaimed, or are *claimed* by delayed pages.
+
+        Raises:
+            LawBroken: a claim was lost, or was counted twice.
+        """
+        require(
+            self.unclaimed + self.reserve + claimed == free,
+            f"{name}: {free} blocks are free, but {self.unclaimed} are unclaimed, {self.reserve} are kept and"
+            f" {claimed} are claimed by delayed pages",
+        )
+
+
 Extents = Callable[[], Iterable[NDArray[np.int64]]]
 """Called for all extents, as arrays (n x 2) of first blocks and sizes; it may be called again."""
 _FAR: Final = 1 << 62

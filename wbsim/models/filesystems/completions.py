@@ -4,14 +4,13 @@ Stands for xfs-data and xfs-conv (xfs_end_io, xfs_setfilesize, xfs_iomap_write_u
 ext4-rsv-conversion (ext4_end_io_rsv_work), which runs one work item at a time.
 
 A work item is queued for a file.  A file of one run is completed in one step.  For another file, each ioend
-that has ended is converted in a transaction.  If blocks are unwritten until then, pages are clean only after
-the conversion.
+that has ended is converted in a transaction if its blocks are unwritten until then.  Its pages are clean only
+after the conversion.  Where the blocks are written ones, as in an overwrite, nothing is left to do.
 
 The workers of xfs-conv are bound: a work item runs on the processor on which the request ended
 (docs/measurements.md M).  The workqueue of ext4 is unbound.
 
-Left out: a page that is written for the second time needs no conversion.  A processor gets a second worker
-while its first worker sleeps.
+Left out: a processor gets a second worker while its first worker sleeps.
 """
 
 from __future__ import annotations
@@ -64,9 +63,9 @@ class Completions:
                 thread.task.bound = number
             env.start(thread.task, self._run(thread, number))
 
-    def ioends_of(self, inode: FileInode) -> IoEnds | None:
-        """Return a list for the ioends of *inode*; None if its pages are clean after the I/O."""
-        return IoEnds(inode, self.queue, self._metadata.convert) if self.unwritten else None
+    def ioends_of(self, inode: FileInode) -> IoEnds:
+        """Return a list for the ioends of *inode* whose blocks are unwritten."""
+        return IoEnds(inode, self.queue, self._metadata.convert)
 
     def queue(self, work: IoEnds) -> None:
         """queue_work: queue *work*."""
@@ -129,6 +128,7 @@ class Completions:
         inode = ioends.inode
         for ioend in ioends.take():
             yield from ioends.convert(worker, inode, ioend)
+            ioends.pending -= 1
             ends_ns = -(-ioend.pages // inode.folio_pages) * self._costs.end_folio_ns
             worker.spent.complete += ends_ns
             yield ends_ns

@@ -8,7 +8,7 @@ and `Writepages` walks over them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from mypy_extensions import i64, mypyc_attr
@@ -17,12 +17,18 @@ from numpy.typing import NDArray
 from wbsim.models.bio import Bio
 from wbsim.models.filesystems.blocks import check_blocks
 from wbsim.models.filesystems.completions import Completions
-from wbsim.models.filesystems.delalloc_parts import Metadata, Placement, Runs
-from wbsim.models.filesystems.files import CLOSED, OPEN, FileInode, OneRun, PagedFile
+from wbsim.models.filesystems.delalloc_parts import Metadata, Placement
+from wbsim.models.filesystems.files import CLOSED, NAMED, OPEN, FileInode, OneRun, PagedFile
 from wbsim.models.filesystems.inode_locks import InodeLocks
+from wbsim.models.filesystems.named_files import NamedFiles
 from wbsim.models.filesystems.writepages import Writepages
-from wbsim.models.interfaces import LONG_MAX, Filesystem, Names, Thread, WritebackControl
-from wbsim.models.page_cache.pages import DELAYED, RESERVED, map_blocks, without_gap
+from wbsim.models.interfaces import LONG_MAX, Names, NoSpace, Thread, WritebackControl
+from wbsim.models.page_cache.pages import (
+    DELAYED,
+    RESERVED,
+    map_blocks,
+    without_gap,
+)
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
@@ -33,12 +39,15 @@ _LARGEST_FOLIO: Final = 512
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class DelallocFilesystem(Filesystem, Runs):
+class DelallocFilesystem(NamedFiles):
     """One mounted filesystem, which consists of ``names``, ``placement`` and ``metadata``.
 
     ``files``: the files whose pages are kept one by one, in the order of their creation.  *completions* does
     the work after the end of I/O.  *names* makes the inodes, and *placement* the files, of the classes that
     the other parts take.  *sync_data*: see `WritepagesRules`.
+
+    *flushes_truncated* and *flushes_renamed*: see `NamedFiles`.  *tick_ns* is the resolution of time stamps.
+    *plugs_files*: see `Filesystem`.
     """
 
     def __init__(
@@ -54,15 +63,19 @@ class DelallocFilesystem(Filesystem, Runs):
         completions: Completions,
         locks: InodeLocks,
         tries_writes: bool,
+        flushes_truncated: Literal["truncated", "emptied", "never"] = "never",
+        flushes_renamed: bool = False,
+        tick_ns: int = 1,
+        plugs_files: bool = True,
     ) -> None:
+        super().__init__(sb, placement, metadata, flushes_truncated, flushes_renamed)
+        self.plugs_files = plugs_files
+        self._tick_ns = tick_ns
+        self.space = placement.space
         self.tries_writes = tries_writes
         self.names = names
-        self.placement = placement
-        self.metadata = metadata
         self.group_blocks, self.group_label = placement.group_blocks, placement.group_label
-        self.files = placement.files
         sb.largest_folio = _LARGEST_FOLIO if large_folios else 1
-        self._sb = sb
         self._name = sb.name
         self._queue = sb.bdi.queue
         self._first_block = sb.first_block
@@ -75,17 +88,37 @@ class DelallocFilesystem(Filesystem, Runs):
     # -- files, in memory
 
     def append(self, inode: FileInode, pages: int) -> int:
-        """See `Filesystem.append`."""
+        """See `Filesystem.append`.
+
+        Left out: a call that finds blocks for its first pages alone writes these.
+        """
         file = inode.file
         if pages > 1:
             inode.folio_pages = inode.sb.folio_pages(pages)
         if file is OPEN:
             if inode.dirty_pages + pages <= self.placement.one_run_pages:
+                if self.space.unclaimed < pages:
+                    self._look_for(pages)
+                self.space.unclaimed -= pages
                 return pages
             file = self.page(inode)
         assert isinstance(file, PagedFile), "the file must be open"
-        _, were_clean = self.write(inode, np.arange(file.size, file.size + pages), pages)
+        self._look_for(pages)
+        done, were_clean = self.write(inode, np.arange(file.size, file.size + pages), pages)
+        assert done == pages, "there is no gap, and there are blocks"
         return were_clean
+
+    def _look_for(self, pages: int) -> None:
+        """Find *pages* unclaimed blocks.
+
+        Raises:
+            NoSpace: fewer are unclaimed, even after reservations behind the ends of files are given up.
+        """
+        space = self.space
+        if space.unclaimed < pages:
+            self.placement.trim_all()
+            if space.unclaimed < pages:
+                raise NoSpace("No space left on device")
 
     def write(self, inode: FileInode, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Filesystem.write`."""
@@ -100,16 +133,20 @@ class DelallocFilesystem(Filesystem, Runs):
             file.make_room(placement.room_for(end, call_pages), end)
             more, clean = placement.write(file, indices[done:], call_pages)
             done, were_clean = done + more, were_clean + clean
+        file.written_ns = self._sb.now
         return done, were_clean
 
-    def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
-        """See `Filesystem.zero_end`."""
-        return self._writeback.zero_end(thread, inode)
+    def make_way(self, thread: Thread, inode: FileInode) -> Steps:
+        """See `Filesystem.make_way`."""
+        if self.space.unclaimed > 0:
+            yield from self._writeback.zero_end(thread, inode)
+            return
+        self._look_for(1)
 
     def writes_at_once(self, inode: FileInode, indices: NDArray[np.int64]) -> int:
-        """See `Filesystem.writes_at_once`; only a gap behind the end of a file is work for `zero_end`."""
+        """See `Filesystem.writes_at_once`; a gap behind the end of a file is work for `make_way`."""
         file = inode.file
-        if not isinstance(file, PagedFile) or not file.lock.idle:
+        if not isinstance(file, PagedFile) or not file.lock.idle or self.space.unclaimed < len(indices):
             return 0
         return int(without_gap(file.pages, indices))
 
@@ -120,11 +157,11 @@ class DelallocFilesystem(Filesystem, Runs):
         file = inode.file
         return self._locks.write(thread, file, pages, calls) if isinstance(file, PagedFile) else None
 
-    def close(self, inode: FileInode) -> None:
+    def close(self, inode: FileInode, has_name: bool = False) -> None:
         """See `Filesystem.close`."""
         file = inode.file
         if file is OPEN:
-            inode.file = CLOSED
+            inode.file = NAMED if has_name else CLOSED
         elif isinstance(file, PagedFile):
             file.open = False
             self.placement.released(file)
@@ -191,6 +228,13 @@ class DelallocFilesystem(Filesystem, Runs):
         yield from self._writeback.write(thread, inode, self.page(inode), whole)
         wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
 
+    def converts(self, inode: FileInode) -> bool:
+        """See `Filesystem.converts`: the pages of unwritten blocks are clean only after their conversion."""
+        file = inode.file
+        if not isinstance(file, PagedFile):
+            return self._completions.unwritten
+        return file.ioends.pending > 0
+
     def wait_for_writeback(self, thread: Thread, inode: FileInode) -> Steps:
         """See `Filesystem.wait_for_writeback`.
 
@@ -210,9 +254,17 @@ class DelallocFilesystem(Filesystem, Runs):
         """See `Filesystem.sync_fs`."""
         return self.metadata.sync_fs(thread)
 
-    def commit_log(self, thread: Thread) -> Steps:
-        """See `Filesystem.commit_log`."""
-        return self.metadata.commit_log(thread)
+    def commit(self, thread: Thread, inode: FileInode, datasync: bool) -> Steps:
+        """See `Filesystem.commit`.
+
+        NOTE: the kernel logs time stamps at the write that changes them.  Here fsync(2) logs them, so the
+        stamps of a file without an fsync(2) are left out of the log.
+        """
+        file, tick_ns = inode.file, self._tick_ns
+        if isinstance(file, PagedFile) and file.written_ns // tick_ns > file.stamp_ns // tick_ns:
+            file.stamp_ns = file.written_ns
+            self.metadata.log_times(inode)
+        return self.metadata.commit(thread, inode, datasync)
 
     # -- on disk
 
@@ -234,7 +286,26 @@ class DelallocFilesystem(Filesystem, Runs):
         middle = bases[len(bases) // 2] if bases else 0
         check_blocks(self._name, self.placement.blocks, self._extent_tables, middle)
         self.placement.check()
+        self._check_claims()
         self.metadata.check()
+
+    def _check_claims(self) -> None:
+        """Check that delayed pages have claimed as many free blocks as are not unclaimed.
+
+        The pages of a file of one run are looked at only while no thread gives the file its blocks.
+        """
+        claims = sum(file.claims_from(0) for file in self.files)
+        inode: Any
+        for wb in self._sb.bdi.wbs:
+            for i_sync in wb.i_syncs:
+                inode = i_sync.inode
+                if inode is not None and inode.sb is self._sb and isinstance(inode.file, OneRun):
+                    return
+            for inodes in (wb.b_dirty, wb.b_io, wb.b_more_io):
+                for inode in inodes:
+                    if inode.sb is self._sb and isinstance(inode.file, OneRun):
+                        claims += inode.dirty_pages
+        self.space.check(self._name, self.placement.free_blocks, claims)
 
     def _extent_tables(self) -> Iterator[NDArray[np.int64]]:
         """Yield the extents that are free or in files, as `check_blocks` takes them."""

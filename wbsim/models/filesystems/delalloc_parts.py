@@ -14,6 +14,7 @@ from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from wbsim.models.bio import Bio
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.files import FileInode, PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.interfaces import Thread, WritebackControl
@@ -56,8 +57,14 @@ class Metadata(Protocol[InodeT]):
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
 
-    def commit_log(self, thread: Thread) -> Steps:
-        """See `Filesystem.commit_log`."""
+    def commit(self, thread: Thread, inode: InodeT, datasync: bool) -> Steps:
+        """See `Filesystem.commit`; the time stamps of *inode* are logged already."""
+
+    def log_times(self, inode: InodeT) -> None:
+        """Log the time stamps of *inode*, which a write has changed."""
+
+    def change_extent(self, thread: Thread, inode: InodeT) -> Steps:
+        """Run the transaction of one extent of *inode* that is allocated or freed outside of writeback."""
 
     def check(self) -> None:
         """Check the laws of the log; raise `LawBroken` if one is broken."""
@@ -82,9 +89,12 @@ class Placement(Protocol[InodeT, FileT]):
     * ``blocks``: the number of blocks of the filesystem.
     * ``group_blocks`` and ``group_label``: see `Filesystem`.
     * ``one_run_pages``: the most pages of a file of one run.
+    * ``space``: the blocks that no page has claimed.  A write claims blocks, and what frees blocks returns
+      them.
     """
 
     files: list[PagedFile]
+    space: Space
 
     blocks: int
     group_blocks: int
@@ -108,6 +118,30 @@ class Placement(Protocol[InodeT, FileT]):
     def released(self, file: FileT) -> None:
         """Handle the last close of *file*."""
 
+    def free_end(self, file: FileT) -> int:
+        """Free the blocks of the pages behind the end of *file*; return the number of extents that end."""
+
+    def trim_all(self) -> None:
+        """Free the blocks behind the end of all files, because no other block is left."""
+
+    def take_blocks(self, inode: InodeT, file: FileT, page: int, length: int) -> tuple[int, int]:
+        """Take up to *length* blocks that lie together, for holes from *page* on.
+
+        Returns the first block and the number of blocks, which are claimed.
+
+        Raises:
+            NoSpace: no block is left.
+        """
+
+    def map_blocks(self, inode: InodeT, file: FileT, page: int, block: int, count: int) -> None:
+        """Give the blocks from *block* on, which are unwritten, to *count* holes from *page* on."""
+
+    def give_back(self, block: int, count: int) -> None:
+        """Free *count* blocks from *block* on, which no page claims any more."""
+
+    def mark_written(self, file: FileT, page: int, count: int) -> None:
+        """Convert the unwritten blocks of *count* pages from *page* on without a transaction."""
+
     # -- writeback
 
     def write_run(self, thread: Thread, inode: InodeT, wbc: WritebackControl, runs: Runs) -> Steps:
@@ -117,6 +151,10 @@ class Placement(Protocol[InodeT, FileT]):
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """Return the blocks that are free or kept for small files: arrays (n x 2) of first blocks, sizes."""
+
+    @property
+    def free_blocks(self) -> int:
+        """Return the number of free blocks, with those that are claimed or held."""
 
     def check(self) -> None:
         """Raise `LawBroken` if a block that is free or of a paged file is lost or exists twice."""

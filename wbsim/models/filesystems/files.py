@@ -33,7 +33,10 @@ class OneRun:
 OPEN: Final = OneRun(True)
 """A file of one run that a process has open."""
 CLOSED: Final = OneRun(False)
-"""A file of one run that no process has open.  `OPEN` and `CLOSED` are the only two objects of `OneRun`."""
+"""A file of one run that no process has open and none can open again, because it has no name here."""
+NAMED: Final = OneRun(False)
+"""A file of one run that no process has open.  A process may open it again by its name, so its place is kept.
+`OPEN`, `CLOSED` and `NAMED` are the only objects of `OneRun`."""
 
 
 class PagedFile(FilePages):
@@ -42,27 +45,38 @@ class PagedFile(FilePages):
     * ``writeback_index``: the page where the next call of writeback starts.
     * ``allocations``: the number of extents that were given blocks.
     * ``inode``, its ``lock`` (ILOCK, i_data_sem) and ``ioends``: `DelallocFilesystem.page` sets them.
-      ``ioends`` is the list that ioends end on; None: the pages are clean after the I/O.
+      ``ioends`` is the list that ioends of unwritten blocks end on.
     * ``flights``: those with pages of this file; the last one takes more pages.
     * ``cpu``: the processor of the last allocation or conversion, -1 at first.
     * ``log_operation``: the number of operations of all files up to this file's last operation, and when that
       began; None at first.
+    * ``written_ns``: the time of the last write(2), and ``stamp_ns``: that of the write whose time stamp was
+      logged last.  ``times_logged``: the checkpoint or transaction that has this stamp.
+    * ``keeps_end``: the blocks behind the end of the file stay at its last close, because fallocate(2) has
+      asked for blocks (XFS_DIFLAG_PREALLOC).
+    * ``flushes_on_close``: the next close(2) starts the writeback of the file, because it was truncated
+      (XFS_ITRUNCATED, EXT4_STATE_DA_ALLOC_CLOSE).
     """
 
     __slots__ = (
         "allocations",
         "cpu",
         "flights",
+        "flushes_on_close",
         "inode",
         "ioends",
+        "keeps_end",
         "lock",
         "log_operation",
         "open",
+        "stamp_ns",
+        "times_logged",
         "writeback_index",
+        "written_ns",
     )
 
     inode: FileInode
-    ioends: IoEnds | None
+    ioends: IoEnds
     lock: RwSemaphore
 
     def __init__(self, base: int, is_open: bool) -> None:
@@ -73,6 +87,8 @@ class PagedFile(FilePages):
         self.flights: list[Flight] = []
         self.open = is_open
         self.writeback_index = 0
+        self.written_ns = self.stamp_ns = self.times_logged = 0
+        self.keeps_end = self.flushes_on_close = False
 
     def holes(self, pages: NDArray[np.int64]) -> int:
         """Return how many of *pages* have no block and are not delayed."""
@@ -82,6 +98,11 @@ class PagedFile(FilePages):
             return int(page >= len(states) or not states[page] & _NO_HOLE)
         inside = pages[pages < len(states)]
         return len(pages) - int(np.count_nonzero(states[inside] & _NO_HOLE))
+
+    @property
+    def under_writeback(self) -> bool:
+        """Return whether pages of the file are under writeback."""
+        return any(flight.pages for flight in self.flights)
 
     def flight_in(self, whole: Flight) -> Flight:
         """Return the flight for pages that go under writeback now, within *whole*, that of the superblock."""

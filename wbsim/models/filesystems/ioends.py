@@ -34,10 +34,12 @@ class IoEnd:
 class IoEnds:
     """The ioends of *inode* that have ended, and whether a worker is ``busy`` with them.
 
+    ``pending`` ioends of unwritten blocks have begun, and are not converted yet.
+
     *queue* queues the work item: a worker then runs *convert* for each ioend.
     """
 
-    __slots__ = ("_queue", "busy", "convert", "end_io", "inode", "queue")
+    __slots__ = ("_queue", "busy", "convert", "end_io", "inode", "pending", "queue")
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class IoEnds:
         self._queue = queue
         self.convert = convert
         self.busy = False
+        self.pending = 0
         self.queue: list[IoEnd] = []
         self.end_io: Callable[[IoEnd], None] = self._end_io  # a bound method that is made once
 

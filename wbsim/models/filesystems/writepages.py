@@ -19,6 +19,7 @@ from wbsim.models.filesystems.ioends import IoEnd, IoEnds
 from wbsim.models.interfaces import Thread, WritebackControl
 from wbsim.models.page_cache.pages import (
     MAPPED,
+    UNWRITTEN,
     dirty_page_from,
     dirty_pages_from,
     is_delayed,
@@ -181,16 +182,28 @@ class _Build:
     """struct iomap_writepage_ctx: the current ``ioend``, and the current bio, which has ``pages`` pages.
 
     ``mapped`` extents were mapped for the pages that come next.  Block b of the file is block b + *base* of
-    the disk.  Without *ioends*, the pages of a bio are clean when it ends.  *sync*: the bios carry REQ_SYNC.
+    the disk.  The current ioend ``converts`` its pages at its end if their blocks are unwritten; then it goes
+    to *ioends*.  Otherwise, the pages of a bio are clean when the bio ends.  *sync*: the bios carry REQ_SYNC.
     """
 
     __slots__ = (
-        "_base", "_bio_pages", "_block", "_end_io", "_inode", "_page", "_queue", "_segment", "_sync", "ioend",
-        "mapped", "pages",
+        "_base",
+        "_bio_pages",
+        "_block",
+        "_inode",
+        "_ioends",
+        "_page",
+        "_queue",
+        "_segment",
+        "_sync",
+        "converts",
+        "ioend",
+        "mapped",
+        "pages",
     )  # fmt: skip
 
     def __init__(
-        self, inode: FileInode, queue: Any, base: int, ioends: IoEnds | None, page_bios: bool, sync: bool
+        self, inode: FileInode, queue: Any, base: int, ioends: IoEnds, page_bios: bool, sync: bool
     ) -> None:  # fmt: skip
         self._sync = sync
         self._inode = inode
@@ -198,7 +211,8 @@ class _Build:
         self._base = base
         self._segment: int = queue.segment_pages(inode.folio_pages)
         self._bio_pages: int = 1 if page_bios else queue.bio_pages(self._segment)
-        self._end_io = None if ioends is None else ioends.end_io
+        self._ioends = ioends
+        self.converts = False
         self.ioend: IoEnd | None = None
         self.pages = self.mapped = 0
         self._page = self._block = 0  # where the current bio ends
@@ -212,14 +226,16 @@ class _Build:
         """Return whether *page* at *block* follows the current bio."""
         return page == self._page and block == self._block
 
-    def add(self, flight: Flight, page: int, block: int, pages: int) -> None:
-        """Put *pages* pages under writeback, in the current bio or a new one.
+    def add(self, flight: Flight, page: int, block: int, pages: int, unwritten: bool) -> None:
+        """Put *pages* pages under writeback, in the current bio or a new one; *unwritten*: their blocks are.
 
         Pages that become clean together are in one flight.
         """
         if self.ioend is None:
             self.ioend = IoEnd(page, block, flight)
-        elif not self.pages and self._end_io is None:
+            self.converts = unwritten
+            self._ioends.pending += unwritten
+        elif not self.pages and not self.converts:
             self.ioend.flight = flight
         self.ioend.flight.add(self._inode.wb, pages)
         self.ioend.pages += pages
@@ -240,10 +256,10 @@ class _Build:
             (self._base + self._block - count) * PAGE_SECTORS, count * PAGE_SECTORS,
             segments=-(-count // self._segment), queue=self._queue, sync=self._sync,
         )  # fmt: skip
-        if self._end_io is None:
-            bio.end_io, bio.context = _Landing(ioend.flight, self._inode).end, count
+        if self.converts:
+            bio.end_io, bio.context = self._ioends.end_io, ioend
         else:
-            bio.end_io, bio.context = self._end_io, ioend
+            bio.end_io, bio.context = _Landing(ioend.flight, self._inode).end, count
         return bio
 
 
@@ -297,6 +313,8 @@ class Writepages:
             else:
                 block = int(file.pages.blocks[page])
                 follows = build.ends_at(page, block)
+                if build.converts != bool(file.pages.states[page] & UNWRITTEN):
+                    follows = False  # an ioend has one type of extents
                 leaves = build.pages > 0 and not (follows and build.room)
                 if leaves and (rest := thread.submit_bio(build.take(ends=not follows))) is not None:
                     yield from rest
@@ -349,7 +367,8 @@ class Writepages:
         run = int(take_run(pages.states, pages.blocks, page, at_most))
         assert run, "the page must be dirty and have a block, because only this task makes it clean"
         inode.dirty_pages -= run
-        build.add(file.flight_in(self.sb.flight), page, int(pages.blocks[page]), run)
+        unwritten = bool(pages.states[page] & UNWRITTEN)
+        build.add(file.flight_in(self.sb.flight), page, int(pages.blocks[page]), run, unwritten)
         return run
 
     def _begin(self, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> _Position:
@@ -357,13 +376,13 @@ class Writepages:
 
         A pagevec of large folios has so many pages that a walk looks for each page anew.
         """
-        page, counts_calls = 0 if wbc.sync_all else file.writeback_index, self._rules.calls_x4
+        page, counts_calls = 0 if wbc.from_start else file.writeback_index, self._rules.calls_x4
         budget = self._mapper.budget(file, page, wbc)
         pagevec = self._rules.pagevec if inode.folio_pages == 1 else 0
         return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all, pagevec)
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
-        """See `Filesystem.zero_end`: the delayed extent behind the end of the file gets its blocks."""
+        """xfs_file_write_checks: the delayed extent behind the end of the file gets its blocks."""
         file = inode.file
         assert isinstance(file, PagedFile), "only a file whose pages are kept one by one has an end to zero"
         page = file.size

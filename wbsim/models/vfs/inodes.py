@@ -202,18 +202,18 @@ class SuperblockInodes:
         thread.spent.inodes += hold_ns
         return line.lock.section(task, hold_ns, then_ns)
 
-    def new(self, task: Task, group: int, number: int) -> Wb:
-        """Count inode *number* in *group*, which *task* has made; return its writeback context."""
+    def new(self, cpu: int, group: int, number: int) -> Wb:
+        """Count inode *number* in *group*, which a task on *cpu* has made; return its writeback context."""
         self.cached += 1
         self._cache.add_inodes(1)
-        return self._bdi.wb_of(group, number, task.cpu)
+        return self._bdi.wb_of(group, number, cpu)
 
     def add_cached(self, inodes: int = 1) -> None:
         """Count *inodes* inodes that were read from the disk."""
         self.cached += inodes
         self._cache.add_inodes(inodes)
 
-    def _forget(self, inodes: int) -> None:
+    def forget(self, inodes: int) -> None:
         """Count *inodes* fewer cached inodes; the share of inodes with pages stays as it is."""
         paged = -(-self.paged * inodes // self.cached)
         self.paged -= paged
@@ -266,7 +266,7 @@ class SuperblockInodes:
         while inodes_left > 0 and self.cached:
             lump = min(self.next_lump(task), inodes_left, self.cached)  # other threads evict at the same time
             inodes_left -= lump
-            self._forget(lump)
+            self.forget(lump)
             work_ns = lump * self._reclaim_ns
             thread.spent.reclaim += work_ns
             yield work_ns

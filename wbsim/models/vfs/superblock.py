@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
-from wbsim.models.bio import READ, Bio
+from wbsim.models.bio import FLUSH, READ, Bio
 from wbsim.models.interfaces import Filesystem, Superblock, Thread, Wb
 from wbsim.models.time_accounting import DEVICE
 from wbsim.models.vfs.inodes import SuperblockInodes
@@ -60,18 +60,24 @@ class Flight:
 
     def close(self) -> None:
         """Take no more pages; ``landed`` completes when all pages are clean."""
+        if self._closed:
+            return
         self._closed = True
         if not self.pages:
             self.landed.complete()
 
 
 class Dentry:
-    """A named file: its ``inode``, None until the ``creation`` is complete, and its ``opens`` still open."""
+    """A named file: its ``inode``, None until the ``creation`` is complete, and its ``opens`` still open.
 
-    __slots__ = ("creation", "inode", "opens")
+    ``unlinked``: the name is gone, and the inode is freed when no process has it open any more.
+    """
+
+    __slots__ = ("creation", "inode", "opens", "unlinked")
 
     def __init__(self, env: Environment) -> None:
         self.inode: Any = None
+        self.unlinked = False
         self.creation = Completion(env, _I_RWSEM)
         self.opens = 0
 
@@ -115,6 +121,11 @@ class MountedSuperblock(Superblock):
         return min(1 << max(0, call_pages.bit_length() - 1), self.largest_folio)
 
     @property
+    def now(self) -> int:
+        """The present time (ns)."""
+        return self._env.now
+
+    @property
     def under_writeback(self) -> int:
         """The number of pages of its inodes that are under writeback."""
         return self.flight.pages + sum(flight.pages for flight in self._landing)
@@ -131,6 +142,21 @@ class MountedSuperblock(Superblock):
             del self._in_making[path]
             completion.complete()
         return self.directories[path]
+
+    def lay_out(self, path: str, pages: int, extents: int) -> None:
+        """Make the file at *path* with *pages* pages in *extents* extents, and its directory, in no time.
+
+        Raises:
+            NoSpace: the filesystem has too few free blocks.
+        """
+        folder, names = path.rpartition("/")[0] or "/", self.filesystem.names
+        if folder not in self.directories:
+            self.directories[folder] = names.root() if self._is_root(folder) else names.new_directory()
+        dentry = self.dentries[path] = Dentry(self._env)
+        dentry.inode = names.new_inode(0, self.directories[folder])
+        dentry.creation.complete()
+        self.filesystem.lay_out(dentry.inode, pages, extents)
+        self.filesystem.close(dentry.inode, True)
 
     def wait_sb_inodes(self, thread: Thread) -> Steps:
         """wait_sb_inodes: walk over the inodes, and wait until pages under writeback now are clean."""
@@ -149,6 +175,22 @@ class MountedSuperblock(Superblock):
         if (rest := thread.submit_bio(bio)) is not None:
             yield from rest
         thread.before_sleep()
+        yield from landed.wait(thread.task)
+
+    def flush(self, thread: Thread) -> Steps:
+        """blkdev_issue_flush: let *thread* wait until the device's volatile cache is on its medium."""
+        queue = self.bdi.queue
+        if not queue.has_cache:
+            return
+        landed = Completion(self._env, DEVICE)
+        bio = Bio(
+            self.first_block * PAGE_SECTORS, 0, op=FLUSH, queue=queue, sync=True, nomerge=True, unplug=True,
+            end_io=lambda _: landed.complete(),
+        )  # fmt: skip
+        if (rest := thread.submit_bio(bio)) is not None:
+            yield from rest
+        thread.before_sleep()
+        queue.unplug()
         yield from landed.wait(thread.task)
 
     def has_pages(self) -> None:

@@ -84,11 +84,11 @@ class Writeback:
                 moves = wb.queue_io(self._older_than_ns(work, started_ns), work.sb)
                 thread.spent.lists += moves * self._costs.move_ns
                 yield wb.lock.section(thread.task, moves * self._costs.move_ns)
-            slice_ns, end, went = env.now, Slice(), wb.dirtied - wb.dirty
+            slice_ns, end, went = env.now, Slice(), wb.submitted_pages
             yield self._slice(thread, wb, work, nr_to_write or pages_left, end)
             self._throttle.wrote(wb, slice_ns)
             wb.flushed_inodes += end.cleaned
-            wb.flushed_pages += wb.dirtied - wb.dirty - went
+            wb.flushed_pages += wb.submitted_pages - went
             pages_left -= end.wrote
             if not wb.holds(wb.b_more_io, work.sb) and (
                 end.wrote == 0 if nr_to_write is None else end.wrote < nr_to_write

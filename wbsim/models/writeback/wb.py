@@ -30,6 +30,7 @@ class WritebackContext(Wb):
         "b_io",
         "b_more_io",
         "bandwidth",
+        "cancelled_pages",
         "dirty",
         "dirty_and_writeback",
         "dirty_exceeded",
@@ -42,7 +43,7 @@ class WritebackContext(Wb):
         "name",
         "per_superblock",
         "work_list",
-        "written",
+        "written_pages",
     )
 
     def __init__(self, name: str, lock: SpinLock, cache: PageCache, *, per_superblock: bool = False) -> None:
@@ -58,7 +59,7 @@ class WritebackContext(Wb):
         self.bandwidth: Bandwidth = WriteBandwidth()
         self.dirty = 0
         self.dirty_and_writeback = 0
-        self.written_pages = 0
+        self.written_pages = self.cancelled_pages = 0
         self.flushed_inodes = 0
         self.flushed_pages = 0
         self.given_back = 0
@@ -69,7 +70,12 @@ class WritebackContext(Wb):
     @property
     def dirtied(self) -> int:
         """Return the number of pages that ever became dirty."""
-        return self.dirty_and_writeback + self.written_pages
+        return self.dirty_and_writeback + self.written_pages + self.cancelled_pages
+
+    @property
+    def submitted_pages(self) -> int:
+        """See `Wb.submitted_pages`."""
+        return self.dirty_and_writeback - self.dirty + self.written_pages
 
     def account_dirtied(self, pages: int) -> None:
         """See `Wb.account_dirtied`."""
@@ -84,6 +90,12 @@ class WritebackContext(Wb):
         """See `Wb.account_clean`."""
         self.dirty_and_writeback -= pages
         self.written_pages += pages
+
+    def account_cancelled(self, pages: int) -> None:
+        """See `Wb.account_cancelled`."""
+        self.dirty -= pages
+        self.dirty_and_writeback -= pages
+        self.cancelled_pages += pages
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """See `Wb.add`; also redirty_tail."""

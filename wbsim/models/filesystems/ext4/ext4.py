@@ -5,6 +5,9 @@ Stands for ext4_fill_super.
 
 from __future__ import annotations
 
+from typing import Final
+
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
@@ -21,6 +24,8 @@ from wbsim.models.filesystems.writepages import Writepages, WritepagesRules
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
 from wbsim.models.vfs.superblock import MountedSuperblock
+
+_KEPT_BLOCKS: Final = 4_096  # ext4_set_resv_clusters
 
 
 def ext4(
@@ -43,30 +48,32 @@ def ext4(
         parts=parts, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
         runs=geometry.journal_runs, first_block=sb.first_block,
     )  # fmt: skip
+    free_blocks = sum(mballoc.free_blocks(flex) for flex in range(geometry.flexes))
+    space = Space(free_blocks, min(free_blocks // 50, _KEPT_BLOCKS))
     metadata = Ext4Metadata(
         journal=journal, geometry=geometry, map_credits=spec.journal.map_credits,
         ioend_ns=flusher_costs.ioend_ns, unwritten=rules.unwritten, costs=costs, mballoc=mballoc,
+        sb=sb, space=space,
     )  # fmt: skip
-    names = Ext4Names(parts=parts, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal)
+    names = Ext4Names(
+        parts=parts, sb=sb, spec=spec, costs=writer_costs, mballoc=mballoc, journal=journal, space=space,
+    )  # fmt: skip
     completions = Completions(
         parts.env, [kworker], bound=False, queue=sb.bdi.queue, unwritten=rules.unwritten, costs=costs,
         metadata=metadata,
     )  # fmt: skip
     placement = Ext4Placement(
         name=sb.name, spec=spec, rules=rules, processors=parts.processors, mballoc=mballoc, names=names,
-        costs=costs, metadata=metadata,
+        costs=costs, metadata=metadata, space=space,
     )  # fmt: skip
     of_era = WritepagesRules(
-        wraps=True,
-        spans_calls=False,
-        sync_data=rules.sync_data,
-        call_pages=MAX_REQUEST_PAGES,
+        wraps=True, spans_calls=False, sync_data=rules.sync_data, call_pages=MAX_REQUEST_PAGES,
         page_bios=rules.page_bios,
-    )
+    )  # fmt: skip
     filesystem = DelallocFilesystem(
         sb=sb, names=names, metadata=metadata, placement=placement, completions=completions,
-        large_folios=rules.large_folios, sync_data=rules.sync_data,
-        tries_writes=False,
+        large_folios=rules.large_folios, sync_data=rules.sync_data, tries_writes=False, tick_ns=parts.tick_ns,
+        flushes_truncated="emptied" if spec.auto_da_alloc else "never", flushes_renamed=spec.auto_da_alloc,
         locks=InodeLocks(parts, "i_data_sem", reads=rules.write_lock == "shared", each_hole=True),
         writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
     )  # fmt: skip

@@ -1,8 +1,8 @@
 """The extent tree of a file: extents in the inode, or in leaves.  Pure.
 
 Stands for ext4_find_extent, ext4_ext_insert_extent, ext4_ext_create_new_leaf, ext4_ext_try_to_merge and
-ext4_convert_unwritten_extents_endio (fs/ext4/extents.c).  Left out: an index of more than one level, and the
-longest length of an extent.  Left out also: the split of an unwritten extent that is written in parts.
+ext4_split_extent_at and ext4_convert_unwritten_extents_endio (fs/ext4/extents.c).  Left out: an index of more
+than one level, and the longest length of an extent.
 """
 
 from __future__ import annotations
@@ -102,6 +102,48 @@ class ExtentTree:
         insort(leaf.pages, page)
         leaf.page = min(leaf.page, page)
         self._extents[page] = Extent(block, length, unwritten=True)
+
+    def extent_at(self, page: int) -> tuple[int, int] | None:
+        """Return the first page and the length of the extent that holds *page*; None if there is none."""
+        pages = self.leaf_of(page).pages
+        place = bisect_right(pages, page) - 1
+        if place < 0 or page >= pages[place] + self._extents[pages[place]].length:
+            return None
+        return pages[place], self._extents[pages[place]].length
+
+    def cut(self, page: int) -> None:
+        """ext4_split_extent_at: make two extents of the one that holds *page*, so that one begins there.
+
+        There is room for it, or an extent begins at *page* already.
+        """
+        whole = self.extent_at(page)
+        if whole is None or whole[0] == page:
+            return
+        first, length = whole
+        extent = self._extents[first]
+        extent.length = page - first
+        leaf = self.leaves[self._number_with_room(page)]
+        insort(leaf.pages, page)
+        leaf.page = min(leaf.page, page)
+        self._extents[page] = Extent(extent.block + page - first, first + length - page, extent.unwritten)
+
+    def remove_from(self, page: int) -> list[int]:
+        """ext4_ext_remove_space: remove all that lies from *page* on; return the blocks of leaves that empty.
+
+        An extent that holds *page* keeps its first pages.
+        """
+        whole = self.extent_at(page)
+        if whole is not None and whole[0] < page:
+            self._extents[whole[0]].length = page - whole[0]
+        freed = []
+        for leaf in self.leaves:
+            for first in leaf.pages[bisect_left(leaf.pages, page) :]:
+                del self._extents[first]
+            del leaf.pages[bisect_left(leaf.pages, page) :]
+            if not leaf.pages and leaf.block != NO_BLOCK:
+                freed.append(leaf.block)
+        self.leaves = [leaf for leaf in self.leaves if leaf.pages] or [Leaf(NO_BLOCK, 0, [])]
+        return freed
 
     def append(self, page: int, block: int, length: int) -> bool:
         """Add written pages from *page* on to a written extent that they touch; return False if none is.

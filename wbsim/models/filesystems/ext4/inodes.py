@@ -49,14 +49,18 @@ class Directory:
 
 
 class Ext4Inode(FileInode):
-    """An inode: its number, and the group where the search for its blocks begins."""
+    """An inode: its number, and the group where the search for its blocks begins.
 
-    __slots__ = ("goal_group", "number")
+    ``transaction`` is the number of the transaction that logged it last (i_datasync_tid); 0: none.
+    """
+
+    __slots__ = ("goal_group", "number", "transaction")
 
     def __init__(self, sb: MountedSuperblock, wb: Wb, number: int, goal_group: int) -> None:
         super().__init__(sb, wb)
         self.number = number
         self.goal_group = goal_group
+        self.transaction = 0
 
 
 class Ext4File(PagedFile):

@@ -37,7 +37,7 @@ class Journal:
     *runs* are its places on disk, each a first block and a length, from the filesystem's *first_block* on.
 
     * ``transaction``: the blocks of the running transaction, which began at ``since_ns``.  Without a
-      transaction, ``since_ns`` is -1.
+      transaction, ``since_ns`` is -1.  ``number`` is its number (tid), from 1 on.
     * ``credits`` and ``reserved``: the blocks that open handles may still log, and the blocks reserved for
       conversions.
     * ``committed``: the transactions that are not in place yet, each with the time of its commit, its blocks,
@@ -68,6 +68,7 @@ class Journal:
         self._waiters: deque[Task] = deque()
         self.transaction: dict[int, None] = {}
         self.since_ns = -1
+        self.number = 1
         self._in_commit: dict[int, None] = {}  # the blocks of the transaction that is being committed
         self.committed: deque[tuple[int, dict[int, None], int]] = deque()
         self._commit = Completion(parts.env, _COMMIT)
@@ -151,6 +152,10 @@ class Journal:
         for completion in [*self._placing]:
             yield from completion.wait(thread.task)
 
+    def is_committed(self, number: int) -> bool:
+        """Return whether the transaction *number* is in the log on disk."""
+        return number < self.number and (self._committing.done or number < self.number - 1)
+
     def commit_log(self, thread: Thread) -> Steps:
         """jbd2_complete_transaction: let *thread* sleep until earlier dirtied blocks are in the log."""
         if self.transaction:
@@ -215,6 +220,7 @@ class Journal:
         blocks, commit = self.transaction, self._commit
         self._in_commit, self._committing = blocks, commit
         self.transaction, self.since_ns, self._commit = {}, -1, Completion(self._env, _COMMIT)
+        self.number += 1
         logged = len(blocks) + -(-len(blocks) // _TAGS) + 1
         self.used_blocks += logged
         self._wake_waiters()

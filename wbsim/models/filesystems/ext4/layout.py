@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.models.arrays.compiled import compiled
-from wbsim.models.page_cache.pages import DELAYED, Pages, unplaced_around
+from wbsim.models.page_cache.pages import DELAYED, HAS_BLOCK, MAPPED, UNWRITTEN, Pages, unplaced_around
 
 MAX_REQUEST_PAGES: Final = 2_048  # MAX_WRITEPAGES_EXTENT_LEN
+MAX_UNWRITTEN_PAGES: Final = 32_767  # EXT_UNWRITTEN_MAX_LEN
 STREAM_REQUEST_PAGES: Final = 16  # MB_DEFAULT_STREAM_THRESHOLD
 GROUP_PREALLOC_PAGES: Final = 512  # MB_DEFAULT_GROUP_PREALLOC
 _SMALL_WINDOWS: Final = tuple(4 << i for i in range(7))  # 16 KiB to 1 MiB: the complete file
@@ -25,20 +26,29 @@ LARGEST_WINDOW: Final = 2_048
 
 
 @compiled
-def write_all(pages: Pages, indices: NDArray[np.int64], end: int) -> tuple[int, int]:
+def write_all(pages: Pages, indices: NDArray[np.int64], end: int, unclaimed: int) -> tuple[int, int, int]:
     """Write to the pages at *indices*, up to the first that lies at page *end* or behind it.
 
-    Return the number of pages that were written, and how many of them were clean before.
+    *unclaimed* is the number of unclaimed blocks; the writes also end at a page for which none is left.
+    Return the number of pages that were written, how many of them were clean before, and how many blocks they
+    claim.  A clean page with an unwritten block must be mapped again before it is written back.
     """
-    were_clean = 0
+    were_clean = claims = 0
     for done in range(len(indices)):
         i = indices[done]
         if i >= end:
-            return done, were_clean
-        were_clean += not pages.states[i] & DELAYED
-        pages.states[i] |= DELAYED
+            return done, were_clean, claims
+        state = pages.states[i]
+        if not state & (DELAYED | HAS_BLOCK):
+            if (
+                claims >= unclaimed
+            ):  # fewer than no block is left when the metadata has taken some of those it keeps
+                return done, were_clean, claims
+            claims += 1
+        were_clean += not state & DELAYED
+        pages.states[i] = DELAYED | UNWRITTEN if state == MAPPED | UNWRITTEN else state | DELAYED
         pages.size[0] = max(pages.size[0], i + 1)
-    return len(indices), were_clean
+    return len(indices), were_clean, claims
 
 
 def window(pages: Pages, page: int, count: int) -> tuple[int, int]:

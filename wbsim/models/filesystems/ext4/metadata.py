@@ -5,6 +5,7 @@ Stands for the credits of ext4_map_blocks, ext4_end_io_rsv_work and ext4_convert
 
 from __future__ import annotations
 
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.delalloc_parts import Metadata
 from wbsim.models.filesystems.ext4.extent_tree import NO_BLOCK
@@ -12,8 +13,11 @@ from wbsim.models.filesystems.ext4.geometry import GROUP_BLOCKS, Geometry
 from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
+from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.ioends import IoEnd
 from wbsim.models.interfaces import Thread
+from wbsim.models.page_cache.pages import mark_written
+from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait
 
 
@@ -27,8 +31,10 @@ class Ext4Metadata(Metadata[Ext4Inode]):
 
     def __init__(
         self, *, journal: Journal, geometry: Geometry, map_credits: int, ioend_ns: int, unwritten: bool,
-        costs: MapCosts, mballoc: Mballoc,
+        costs: MapCosts, mballoc: Mballoc, sb: MountedSuperblock, space: Space,
     ) -> None:  # fmt: skip
+        self._sb = sb
+        self._space = space
         self.journal = journal
         self.gives_way = False
         self.map_credits = map_credits
@@ -52,15 +58,22 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         yield from self.journal.start_handle(thread, self.map_credits)
         self.journal.stop_handle(self.map_credits, ())
 
-    def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int) -> None:
-        """Log an extent that was mapped at *page*: the blocks of `log_extent`, and the leaf, if any."""
-        self.log_extent(inode, inode.goal_group)
+    def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int, new: bool) -> None:
+        """Log an extent that was mapped at *page*, and its leaf, if any.
+
+        A *new* one logs the blocks of `log_extent`, and one that was preallocated the inode alone.
+        """
+        if new:
+            self.log_extent(inode, inode.goal_group)
+        else:
+            self._log_inode(inode)
         if (leaf := file.tree.leaf_of(page).block) != NO_BLOCK:
             self.journal.log((leaf,))
 
     def log_extent(self, inode: Ext4Inode, group: int) -> None:
         """Log the blocks of an extent of *inode* in *group*: inode, bitmap and descriptor."""
         geometry = self._geometry
+        self._stamp(inode)
         self.journal.log(
             (
                 geometry.inode_block(inode.number), geometry.bitmap_block(group, inodes=False),
@@ -83,14 +96,40 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         yield locked_ns + moved_ns
         if ioend.mapped and (leaf := file.tree.convert(ioend.page, ioend.pages)) != NO_BLOCK:
             self._mballoc.give_back(leaf, 1)
+            self._space.unclaimed += 1
             self.log_extent(inode, leaf // GROUP_BLOCKS)
+        mark_written(file.pages.states, ioend.page, ioend.pages)
         waker_ns = file.lock.up_write()
         self._log_inode(inode)
         if waker_ns:
             yield waker_ns
 
     def _log_inode(self, inode: Ext4Inode) -> None:
+        self._stamp(inode)
         self.journal.log((self._geometry.inode_block(inode.number),))
+
+    def _stamp(self, inode: Ext4Inode) -> None:
+        """Note that the running transaction logs *inode* as it is now, with the time of its last write."""
+        inode.transaction, file = self.journal.number, inode.file
+        if isinstance(file, PagedFile):
+            file.stamp_ns = file.written_ns
+
+    def log_times(self, inode: Ext4Inode) -> None:
+        """See `Metadata.log_times`: ext4_dirty_inode."""
+        file = inode.file
+        assert isinstance(file, PagedFile), "only a file whose pages are kept one by one has time stamps"
+        self.journal.log((self._geometry.inode_block(inode.number),))
+        file.times_logged = self.journal.number
+
+    def change_extent(self, thread: Thread, inode: Ext4Inode) -> Steps:
+        """See `Metadata.change_extent`: one extent of ext4_alloc_file_blocks or ext4_ext_truncate."""
+        file, journal = inode.file, self.journal
+        map_ns, _ = self._costs.varied_map_ns(file.allocations if isinstance(file, PagedFile) else 0)
+        yield from journal.start_handle(thread, self.map_credits)
+        thread.spent.allocate += map_ns
+        yield map_ns
+        journal.stop_handle(self.map_credits, ())
+        self.log_extent(inode, inode.goal_group)
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
         """See `Metadata.end_run`: ext4_end_io_rsv_work.
@@ -111,9 +150,15 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         """See `Metadata.sync_fs`."""
         return self.journal.force(thread)
 
-    def commit_log(self, thread: Thread) -> Steps:
-        """See `Metadata.commit_log`."""
-        return self.journal.commit_log(thread)
+    def commit(self, thread: Thread, inode: Ext4Inode, datasync: bool) -> Steps:
+        """See `Filesystem.commit`: ext4_fsync_journal; if it has nothing to commit, the disk is flushed."""
+        file, number = inode.file, inode.transaction
+        if not datasync and isinstance(file, PagedFile):
+            number = max(number, file.times_logged)
+        if self.journal.is_committed(number):
+            yield from self._sb.flush(thread)
+        else:
+            yield from self.journal.commit_log(thread)
 
     def check(self) -> None:
         """See `Metadata.check`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.ext4.inodes import Directory, Ext4Inode, Flex
 from wbsim.models.filesystems.ext4.journal import Journal
 from wbsim.models.filesystems.ext4.mballoc import Mballoc
@@ -41,8 +42,10 @@ class Ext4Names(Names):
         costs: Ext4WriterCosts,
         mballoc: Mballoc,
         journal: Journal,
+        space: Space,
     ) -> None:
         self._sb = sb
+        self._space = space
         self._journal = journal
         self._mballoc = mballoc
         self._costs = costs
@@ -70,9 +73,13 @@ class Ext4Names(Names):
         self._mballoc.read_bitmaps(0)
         return Directory(self._flexes[0])
 
+    def new_directory(self) -> Directory:
+        """See `Names.new_directory`."""
+        return Directory(self._orlov_flex())
+
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
         """See `Names.mkdir`."""
-        directory = Directory(self._orlov_flex())
+        directory = self.new_directory()
         thread.spent.create += self._mkdir_ns
         yield self._mkdir_ns
         return directory
@@ -88,15 +95,12 @@ class Ext4Names(Names):
         yield caller.lead_ns + create_ns - inodes.add_ns
         yield inodes.sb_list_add(thread)
         yield inodes.add_to_hash(thread, caller.then_ns)
-        flex = self._flex_with_inodes(directory.flex)
-        first = flex.number * geometry.flex_groups
-        goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
-        number = flex.new_inode()
-        inode = Ext4Inode(self._sb, inodes.new(caller.task, 0, number), number, goal)
-        directory.names += 1
-        if directory.names > len(directory.leaves) * self._names_per_leaf:
-            directory.leaves.append(self._mballoc.find_in(first, 1)[0])
-            self.leaf_blocks += 1
+        try:
+            inode = self.new_inode(caller.task.cpu, directory)
+        except NoSpace:
+            journal.stop_handle(self._credits, ())
+            raise
+        inode.transaction = journal.number
         group = geometry.group_of(inode.number)
         leaf = directory.leaves[int(self._leaf.next() * len(directory.leaves))]
         bitmap = geometry.bitmap_block(group, inodes=True)
@@ -105,6 +109,30 @@ class Ext4Names(Names):
             (geometry.inode_block(inode.number), leaf, bitmap, geometry.descriptor_block(group), 0),
         )
         return inode
+
+    def new_inode(self, cpu: int, directory: Directory) -> Ext4Inode:
+        """See `Names.new_inode`."""
+        geometry, flex = self._geometry, self._flex_with_inodes(directory.flex)
+        first = flex.number * geometry.flex_groups
+        goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
+        if directory.names == len(directory.leaves) * self._names_per_leaf:
+            self._add_leaf(directory, first)
+        directory.names += 1
+        number = flex.new_inode()
+        return Ext4Inode(self._sb, self._sb.inodes.new(cpu, 0, number), number, goal)
+
+    def _add_leaf(self, directory: Directory, group: int) -> None:
+        """Give *directory* a block for more names, in *group* or behind it.
+
+        Raises:
+            NoSpace: no block is free.
+        """
+        leaf, count = self._mballoc.find_in(group, 1)
+        if not count:
+            raise NoSpace("No space left on device")
+        directory.leaves.append(leaf)
+        self.leaf_blocks += 1
+        self._space.unclaimed -= 1
 
     def look_up(self, caller: Caller) -> Steps:
         """See `Names.look_up`."""
@@ -157,6 +185,37 @@ class Ext4Names(Names):
             if waker_ns := self._orphans.release():
                 yield waker_ns
             self._journal.stop_handle(self._credits, ())
+        thread.spent.reclaim += inodes.evict_ns
+        yield inodes.sb_list_del(thread)
+        yield inodes.unhash(thread, inodes.evict_ns)
+
+    def remove_name(self, caller: Caller, inode: Ext4Inode) -> Steps:
+        """See `Names.remove_name`: ext4_unlink, and ext4_orphan_add."""
+        return self._change_name(caller, inode)
+
+    def rename(self, caller: Caller, inode: Ext4Inode) -> Steps:
+        """See `Names.rename`: ext4_rename, which takes as long as the removal of a name."""
+        return self._change_name(caller, inode)
+
+    def _change_name(self, caller: Caller, inode: Ext4Inode) -> Steps:
+        """Run a handle that changes a name of *inode* and logs the inode."""
+        half_ns = int(self._costs.unlink_ns * caller.factor) // 2
+        yield from self._journal.start_handle(caller.thread, self._credits)
+        caller.spent.unlink += half_ns
+        yield caller.lead_ns + half_ns
+        inode.transaction = self._journal.number
+        self._journal.stop_handle(self._credits, (self._geometry.inode_block(inode.number),))
+
+    def free_inode(self, thread: Thread, inode: Ext4Inode) -> Steps:
+        """See `Names.free_inode`: the end of ext4_evict_inode."""
+        inodes, half_ns = self._sb.inodes, self._costs.unlink_ns // 2
+        group = self._geometry.group_of(inode.number)
+        yield from self._journal.start_handle(thread, self._credits)
+        thread.spent.unlink += half_ns
+        yield half_ns
+        blocks = self._geometry.inode_block(inode.number), self._geometry.bitmap_block(group, inodes=True)
+        self._journal.stop_handle(self._credits, blocks)
+        inodes.forget(1)
         thread.spent.reclaim += inodes.evict_ns
         yield inodes.sb_list_del(thread)
         yield inodes.unhash(thread, inodes.evict_ns)

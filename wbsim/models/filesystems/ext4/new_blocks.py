@@ -15,7 +15,7 @@ from wbsim.models.filesystems.ext4.mballoc import Mballoc
 from wbsim.models.filesystems.ext4.spec import Ext4Rules
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.interfaces import NoSpace
-from wbsim.models.page_cache.pages import MAPPED, hold_blocks
+from wbsim.models.page_cache.pages import HAS_BLOCK, hold_blocks
 from wbsim.sim.engine import Task
 
 
@@ -59,6 +59,15 @@ class NewBlocks:
         file.reach(block, length)
         hold_blocks(file.pages, placed_in(start, end, page, count, length), block, length)
 
+    def grow_tree(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
+        """Make room in the tree of *file* for an extent at *page*; return the number of blocks taken."""
+        if file.tree.has_room(page):
+            return 0
+        goal = self.goal(inode, file, page) // GROUP_BLOCKS
+        leaf, _ = self.find(goal if file.tree.blocks else inode.goal_group, 1)
+        file.tree.grow(page, leaf)
+        return 1
+
     def goal(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
         """ext4_ext_find_goal, and the first block instead of a goal outside the filesystem."""
         goal = file.tree.goal(page)
@@ -71,9 +80,9 @@ class NewBlocks:
         states, blocks = file.pages.states, file.pages.blocks
         slot, length = inode.number % len(self.goals), end - start
         block = -1
-        if start > 0 and states[start - 1] & MAPPED:
+        if start > 0 and states[start - 1] & HAS_BLOCK:
             block = int(blocks[start - 1]) + 1
-        elif end < len(states) and states[end] & MAPPED:
+        elif end < len(states) and states[end] & HAS_BLOCK:
             block = int(blocks[end]) - length
         if block < 0 or not self._mballoc.take_exactly(block, length):
             block, length = self.find(self.goals[slot], length)

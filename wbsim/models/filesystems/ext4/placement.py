@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.delalloc_parts import Placement, Runs
 from wbsim.models.filesystems.ext4.extent_tree import NO_BLOCK
@@ -20,6 +21,7 @@ from wbsim.models.filesystems.ext4.inodes import Ext4File, Ext4Inode
 from wbsim.models.filesystems.ext4.layout import (
     LARGEST_WINDOW,
     MAX_REQUEST_PAGES,
+    MAX_UNWRITTEN_PAGES,
     STREAM_REQUEST_PAGES,
     write_all,
 )
@@ -28,10 +30,22 @@ from wbsim.models.filesystems.ext4.metadata import Ext4Metadata
 from wbsim.models.filesystems.ext4.names import Ext4Names
 from wbsim.models.filesystems.ext4.new_blocks import NewBlocks
 from wbsim.models.filesystems.ext4.spec import Ext4Rules, Ext4Spec
-from wbsim.models.filesystems.files import PagedFile
+from wbsim.models.filesystems.files import CLOSED, PagedFile
 from wbsim.models.filesystems.writepages import ExtentMapper
-from wbsim.models.interfaces import Thread, WritebackControl
-from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED, awaiting_run, run_alike, use_held
+from wbsim.models.interfaces import NoSpace, Thread, WritebackControl
+from wbsim.models.page_cache.pages import (
+    DELAYED,
+    DIRTY,
+    HAS_BLOCK,
+    HELD,
+    MAPPED,
+    UNWRITTEN,
+    awaiting_run,
+    mark_written,
+    place_unwritten,
+    run_alike,
+    use_held,
+)
 from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES
@@ -44,8 +58,9 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
 
     def __init__(
         self, *, name: str, spec: Ext4Spec, rules: Ext4Rules, processors: int,
-        mballoc: Mballoc, names: Ext4Names, costs: MapCosts, metadata: Ext4Metadata,
+        mballoc: Mballoc, names: Ext4Names, costs: MapCosts, metadata: Ext4Metadata, space: Space,
     ) -> None:  # fmt: skip
+        self.space = space
         self.group_blocks, self.group_label = GROUP_BLOCKS, "group"
         self.one_run_pages = STREAM_REQUEST_PAGES
         geometry = spec.geometry
@@ -61,6 +76,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         self.new_blocks = NewBlocks(mballoc, rules, processors, geometry.groups, self.files)
         self._run_pages = 0  # in files of one run
         self._usable = spec.room // PAGE_BYTES
+        self._unwritten = UNWRITTEN if rules.unwritten else 0
 
     def group_of(self, inode: Ext4Inode) -> int:
         """See `Placement.group_of`."""
@@ -76,13 +92,58 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
 
     def write(self, file: Ext4File, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Placement.write`."""
-        done, were_clean = write_all(file.pages, indices, file.end)
+        space = self.space
+        done, were_clean, claims = write_all(file.pages, indices, file.end, space.unclaimed)
+        space.unclaimed -= int(claims)
         return int(done), int(were_clean)
 
     def released(self, file: Ext4File) -> None:
         """Give up the blocks held for *file* at its last close, unless pages still wait for blocks."""
         if not np.any(is_delayed(file.pages.states)):
             self.new_blocks.give_up(file)
+
+    def free_end(self, file: Ext4File) -> int:
+        """See `Placement.free_end`: ext4_discard_preallocations and ext4_ext_truncate."""
+        self.new_blocks.give_up(file)
+        self.space.unclaimed += file.claims_from(file.size)
+        extents = file.trim()
+        for block, count in [*extents, *((leaf, 1) for leaf in file.tree.remove_from(file.size))]:
+            self.give_back(block, count)
+        return len(extents)
+
+    def give_back(self, block: int, count: int) -> None:
+        """See `Placement.give_back`."""
+        self.mballoc.give_back(block, count)
+        self.space.unclaimed += count
+
+    def trim_all(self) -> None:
+        """See `Placement.trim_all`: nothing is to be done, because blocks that are held are unclaimed."""
+
+    def take_blocks(self, inode: Ext4Inode, file: Ext4File, page: int, length: int) -> tuple[int, int]:
+        """See `Placement.take_blocks`: ext4_alloc_file_blocks, which finds blocks as for a large request."""
+        self.new_blocks.give_up(file)
+        length = min(length, MAX_UNWRITTEN_PAGES, self.space.unclaimed)
+        if not length:
+            raise NoSpace("No space left on device")
+        goal = self.new_blocks.goal(inode, file, page)
+        if page and self.mballoc.take_exactly(goal, length):
+            block, count = goal, length
+        else:
+            block, count = self.new_blocks.find(goal // GROUP_BLOCKS, length)
+        self.space.unclaimed -= count
+        return block, count
+
+    def map_blocks(self, inode: Ext4Inode, file: Ext4File, page: int, block: int, count: int) -> None:
+        """See `Placement.map_blocks`."""
+        place_unwritten(file.pages, page, file.reach(block, count), count)
+        self.space.unclaimed -= self.new_blocks.grow_tree(inode, file, page)
+        file.tree.insert(page, block, count)
+
+    def mark_written(self, file: Ext4File, page: int, count: int) -> None:
+        """See `Placement.mark_written`."""
+        mark_written(file.pages.states, page, count)
+        if (leaf := file.tree.convert(page, count)) != NO_BLOCK:
+            self.give_back(leaf, 1)
 
     def write_run(self, thread: Thread, inode: Ext4Inode, wbc: WritebackControl, runs: Runs) -> Steps:
         """See `Placement.write_run`: ext4_map_blocks and ext4_io_submit for a file of one run."""
@@ -108,7 +169,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
             yield from runs.in_pieces(thread, inode, wbc)
             return
         journal.stop_handle(map_credits, ())
-        if not inode.file.open:
+        if inode.file is CLOSED:
             self._run_pages += pages
         self._metadata.log_extent(inode, block // GROUP_BLOCKS)
         for bio in runs.bios(inode, block, pages, wbc):
@@ -143,29 +204,43 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         thread.spent.allocate += moved_ns
         yield locked_ns + moved_ns
         count = int(run_alike(file.pages, page, min(at_most, MAX_REQUEST_PAGES)))
-        if not file.pages.states[page] & HELD:
-            self.new_blocks.hold(task, inode, file, page, count)
-            count = int(run_alike(file.pages, page, count))
-        use_held(file.pages, page, count)
-        self._insert(inode, file, page, count)
+        if preallocated := bool(file.pages.states[page] & UNWRITTEN):
+            self._cut(inode, file, page, count)
+        else:
+            if not file.pages.states[page] & HELD:
+                self.new_blocks.hold(task, inode, file, page, count)
+                count = int(run_alike(file.pages, page, count))
+            use_held(file.pages, page, count, self._unwritten)
+            self._insert(inode, file, page, count)
         file.allocations += 1
         waker_ns = file.lock.up_write()
-        metadata.log_mapping(inode, file, page)
+        metadata.log_mapping(inode, file, page, new=not preallocated)
         if waker_ns:
             yield waker_ns
+
+    def _cut(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
+        """ext4_ext_handle_unwritten_extents: split an unwritten extent around dirty pages.
+
+        They are the *count* pages from *page* on.  Kernels that do not allocate unwritten blocks convert the
+        part at once.
+        """
+        for edge in (page, page + count):
+            if (extent := file.tree.extent_at(edge)) is not None and extent[0] < edge:
+                self.space.unclaimed -= self.new_blocks.grow_tree(inode, file, edge)
+                file.tree.cut(edge)
+        file.pages.states[page : page + count] = DIRTY | self._unwritten
+        if not self._unwritten and (leaf := file.tree.convert(page, count)) != NO_BLOCK:
+            self.give_back(leaf, 1)
 
     def _insert(self, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """ext4_ext_insert_extent: add *count* pages from *page* on, which have blocks, to the file's tree."""
         tree, block = file.tree, int(file.pages.blocks[page])
         if not self._rules.unwritten and tree.append(page, block, count):
             return
-        if not tree.has_room(page):
-            goal = self.new_blocks.goal(inode, file, page) // GROUP_BLOCKS
-            leaf, _ = self.new_blocks.find(goal if tree.blocks else inode.goal_group, 1)
-            tree.grow(page, leaf)
+        self.space.unclaimed -= self.new_blocks.grow_tree(inode, file, page)
         tree.insert(page, block, count)
         if not self._rules.unwritten and (leaf := tree.convert(page, count)) != NO_BLOCK:
-            self.mballoc.give_back(leaf, 1)
+            self.give_back(leaf, 1)
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
         """See `Placement.free_tables`."""
@@ -175,19 +250,24 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
     def check(self) -> None:
         """See `Placement.check`."""
         self.mballoc.check()
-        free = sum(self.mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
-        free += sum(length for runs in self.new_blocks.locality_groups for _, length in runs)
+        free = self.free_blocks
         used_blocks = self._run_pages + self._names.leaf_blocks
         for file in self.files:
             assert isinstance(file, Ext4File)
             used_blocks += file.tree.blocks
             states = file.pages.states
-            free += int(np.count_nonzero(states & HELD))
-            used_blocks += int(np.count_nonzero(states & MAPPED))
+            used_blocks += int(np.count_nonzero(states & HAS_BLOCK))
         require(
             free + used_blocks == self._usable,
             f"{self._name}: {free} free and {used_blocks} used blocks must be {self._usable} in total",
         )
+
+    @property
+    def free_blocks(self) -> int:
+        """See `Placement.free_blocks`: blocks that are held or kept for files count."""
+        free = sum(self.mballoc.free_blocks(flex) for flex in range(self._geometry.flexes))
+        free += sum(length for runs in self.new_blocks.locality_groups for _, length in runs)
+        return free + sum(int(np.count_nonzero(file.pages.states & HELD)) for file in self.files)
 
 
 def is_delayed(states: NDArray[np.uint8]) -> NDArray[np.bool_]:

@@ -176,6 +176,8 @@ class Ext4Spec(FilesystemSpec):
     * ``descriptors``: the bytes of group descriptors, and of the descriptors reserved for growing; whole
       blocks of 4 KiB.
     * ``inodes_per_group``: the number of inodes in a group; 8 192 for an inode every 16 KiB.
+    * ``auto_da_alloc``: a file that replaces another one, by rename(2) or after a truncation to nothing, is
+      written back before the rename or at its close(2).  False: the mount option noauto_da_alloc.
     """
 
     Costs: ClassVar = Ext4Costs
@@ -184,6 +186,7 @@ class Ext4Spec(FilesystemSpec):
     flex_groups: Count
     descriptors: BytesOrNone
     inodes_per_group: Annotated[Count, Field(multiple_of=INODES_PER_BLOCK, le=GROUP_BLOCKS)] = GROUP_INODES
+    auto_da_alloc: Flag = True
     journal: JournalSpec
 
     @model_validator(mode="after")

@@ -24,9 +24,10 @@ from wbsim.models.filesystems.xfs.free_extents import (
 from wbsim.models.filesystems.xfs.spec import XfsRules
 from wbsim.models.page_cache.pages import (
     DELAYED,
-    DIRTY,
+    DIRTY_BIT,
     HOLE,
     MAPPED,
+    MAPPED_BIT,
     RESERVED,
     Pages,
     delayed_extent,
@@ -47,6 +48,7 @@ class Prealloc(NamedTuple):
     * ``rule``: ``prealloc`` of `XfsRules`: 0 is fixed, 1 is size, 2 is preceding.
     * ``zeroing_converts`` and ``whole_calls``: see `XfsRules`.
     * ``stripe``: the stripe unit (pages); 1: none.
+    * ``percent``: a hundredth of the filesystem (blocks); as it fills up, reservations shrink (m_low_space).
     """
 
     unit: int
@@ -54,19 +56,36 @@ class Prealloc(NamedTuple):
     zeroing_converts: bool
     stripe: int
     whole_calls: bool
+    percent: int = 0
 
 
-def prealloc(rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1) -> Prealloc:
+def prealloc(
+    rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1, percent: int = 0
+) -> Prealloc:
     """Return the values for *rules*, or for a mount with allocsize."""
     if allocsize_pages is not None:
-        return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls)
+        return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls, percent)
     rule = ("fixed", "size", "preceding").index(rules.prealloc)
-    return Prealloc(16, rule, rules.zeroing_converts, stripe_pages, rules.whole_calls)
+    return Prealloc(16, rule, rules.zeroing_converts, stripe_pages, rules.whole_calls, percent)
 
 
 @compiled
-def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
-    """Return the page where the reservation of a write of *call_pages* that appends *page* ends."""
+def _squeezed(reservation: int, unclaimed: int, rule: Prealloc) -> int:
+    """Return what remains of a *reservation* (pages) while *unclaimed* blocks are left."""
+    if unclaimed < 5 * rule.percent:
+        # a quarter below 5 %, half of that for each percent less
+        reservation >>= 6 - unclaimed // rule.percent
+    while reservation and reservation >= unclaimed:
+        reservation >>= 4
+    return max(reservation, rule.unit)
+
+
+@compiled
+def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc, unclaimed: int) -> int:
+    """Return the page where the reservation of a write of *call_pages* that appends *page* ends.
+
+    *unclaimed* blocks of the filesystem are left.
+    """
     size = pages.size[0]
     reservation = rule.unit
     if rule.rule > 0 and size < rule.unit:
@@ -80,6 +99,8 @@ def _reserved_end(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> i
             doubled = page
         while 2 * reservation <= min(doubled, MAX_EXTENT_PAGES + 1):
             reservation *= 2
+    if rule.rule > 0:
+        reservation = _squeezed(reservation, unclaimed, rule)
     last = page // call_pages * call_pages + call_pages - 1 if rule.whole_calls else page
     end = last // rule.unit * rule.unit + reservation
     if size >= rule.stripe:  # xfs_eof_alignment
@@ -102,48 +123,61 @@ def _preceding(pages: Pages, page: int) -> int:
 
 
 @compiled
-def write_page(pages: Pages, page: int, call_pages: int, rule: Prealloc) -> int:
-    """Write to *page*; return 1 if it was clean, 0 if it was dirty already.
+def write_page(
+    pages: Pages, page: int, call_pages: int, rule: Prealloc, unclaimed: int
+) -> tuple[int, int]:  # fmt: skip
+    """Write to *page*, while *unclaimed* blocks are left.
 
-    Return -1, and change nothing, if the delayed extent at the end of the file must be converted first.
+    Returns 1 if the page was clean, 0 if it was dirty already, and the number of blocks that the write
+    claims.  The first number is -1, and nothing changes, if no block is left.  The same holds if the delayed
+    extent at the end of the file must be converted first.
     """
     states, size = pages.states, pages.size[0]
     if rule.zeroing_converts and page > size and is_delayed(states[size]):
-        return -1
-    state = states[page]
-    if state == HOLE and page >= size:
-        for i in range(page + 1, min(_reserved_end(pages, page, call_pages, rule), len(states))):
-            if states[i] != HOLE:
-                break
-            states[i] = RESERVED
+        return -1, 0
+    state, claims = states[page], 0
+    if state == HOLE:
+        if unclaimed < 1:
+            return -1, 0
+        claims = 1
+        if page >= size:
+            end = min(_reserved_end(pages, page, call_pages, rule, unclaimed), len(states))
+            if end - page <= unclaimed:  # a reservation that does not fit is left out
+                for i in range(page + 1, end):
+                    if states[i] != HOLE:
+                        break
+                    states[i] = RESERVED
+                    claims += 1
     if state in (HOLE, RESERVED):
         states[page] = DELAYED
-    elif state == MAPPED:
-        states[page] = DIRTY
+    elif state & MAPPED_BIT:
+        states[page] = state | DIRTY_BIT
     pages.size[0] = max(size, page + 1)
-    return 0 if state in (DELAYED, DIRTY) else 1
+    return 1 - (state & DIRTY_BIT), claims
 
 
 @compiled
 def write_all(
-    pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc, end: int
-) -> tuple[int, int]:  # fmt: skip
+    pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc, end: int, unclaimed: int
+) -> tuple[int, int, int]:  # fmt: skip
     """Write to the pages at *indices*, *call_pages* pages with each write(2).
 
-    Returns the number of pages that were written, and how many of them were clean before.
+    *unclaimed* blocks of the filesystem are left.  Returns the number of pages that were written, how many of
+    them were clean before, and how many blocks they claim.
 
-    The function stops at a page for which `write_page` needs a conversion first.  It also stops at page
-    *end*, because there is no room from there on.
+    The function stops at a page for which `write_page` needs a conversion or a free block first.  It also
+    stops at page *end*, because there is no room from there on.
     """
-    clean_before = 0
+    clean_before = claimed = 0
     for i in range(len(indices)):
         if indices[i] >= end:
-            return i, clean_before
-        was_clean = write_page(pages, indices[i], call_pages, rule)
+            return i, clean_before, claimed
+        was_clean, claims = write_page(pages, indices[i], call_pages, rule, unclaimed - claimed)
         if was_clean < 0:
-            return i, clean_before
+            return i, clean_before, claimed
         clean_before += was_clean
-    return len(indices), clean_before
+        claimed += claims
+    return len(indices), clean_before, claimed
 
 
 @compiled
@@ -166,8 +200,9 @@ def target_of(pages: Pages, page: int, group_blocks: int) -> int:
 
 
 # The indices of a plan.  `plan_extent` sets the first three.  FIRST is the first block of the locked group,
-# counted from the file's base.  STRIPE is the stripe unit (pages).  `give_blocks` sets SEARCHED.
-LENGTH, GROUP, NEAR, FIRST, STRIPE, SEARCHED = range(6)
+# counted from the file's base.  STRIPE is the stripe unit (pages).  BITS is UNWRITTEN if blocks are allocated
+# as unwritten, else 0.  `give_blocks` sets SEARCHED.
+LENGTH, GROUP, NEAR, FIRST, STRIPE, BITS, SEARCHED = range(7)
 
 
 @compiled
@@ -193,8 +228,9 @@ def plan_extent(
 
 @compiled
 def allocate(
-    pages: Pages, spaces: Spaces, group: int, page: int, target: int, first_block: int, stripe: int = 1
-) -> bool:
+    pages: Pages, spaces: Spaces, group: int, page: int, target: int, first_block: int, stripe: int = 1,
+    unwritten: int = 0,
+) -> bool:  # fmt: skip
     """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on.
 
     Return whether the allocation searches both trees of free extents (`needs_search`).
@@ -204,7 +240,7 @@ def allocate(
 
     At the end of a file, an extent of at least a *stripe* unit (pages) continues exactly behind the blocks in
     front.  If the next blocks are taken, and at the beginning of a file, it starts at the next multiple of
-    the unit.
+    the unit.  *unwritten*: see `map_blocks`.
     """
     start, length = delayed_extent(pages, page)
     length = min(length, MAX_EXTENT_PAGES)
@@ -217,7 +253,7 @@ def allocate(
     else:
         block, size = take_aligned(spaces, group, target, length, stripe if striped else 1)
     assert size > 0
-    map_blocks(pages, start, first_block + block, size)
+    map_blocks(pages, start, first_block + block, size, unwritten)
     return searches
 
 
@@ -231,5 +267,6 @@ def give_blocks(
     ``SEARCHED`` is 1 if the allocation searched both trees of free extents, otherwise 0.
     """
     plan[SEARCHED] = allocate(
-        Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST], plan[STRIPE]
-    )
+        Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST],
+        plan[STRIPE], plan[BITS],
+    )  # fmt: skip

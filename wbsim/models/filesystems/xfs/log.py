@@ -77,7 +77,8 @@ class XfsLog:
         self._ail_asleep = self._cil_asleep = False
         self._forcing = False
         self._forced: list[tuple[int, Task]] = []
-        self._on_disk = 0
+        self.on_disk = 0
+        """The number of the last checkpoint that is on disk."""
         self._waiters: deque[Task] = deque()
         self._room_bytes = spec.checkpoint_bytes  # the size at which the growing checkpoint is looked at
         self.full = False  # whether a new transaction must wait for log space
@@ -135,8 +136,14 @@ class XfsLog:
 
     def force(self, task: Task) -> Steps:
         """xfs_log_force: let *task* sleep until every earlier commit is on disk."""
-        checkpoint = self.checkpoint if self.item_bytes else self.checkpoint - 1
-        if self._on_disk < checkpoint:
+        return self.force_to(task, self.checkpoint if self.item_bytes else self.checkpoint - 1)
+
+    def force_to(self, task: Task, checkpoint: int) -> Steps:
+        """xfs_log_force_seq: let *task* sleep until *checkpoint* is on disk.
+
+        Tasks that force the same checkpoint wait for one write.
+        """
+        if self.on_disk < checkpoint:
             self.want_push()
             self._forced.append((checkpoint, task))
             task.waits_for = LOG_WRITE
@@ -204,8 +211,9 @@ class XfsLog:
             self.checkpoint += 1
             self._set_room()
             while size_bytes > 0:
-                worker.spent.log += self._costs.record_ns
-                yield self._costs.record_ns
+                record_ns = self._costs.record_ns * min(size_bytes, per_record) // per_record
+                worker.spent.log += record_ns
+                yield record_ns
                 while self._in_flight == spec.iclogs:
                     self._cil_asleep = True
                     worker.task.waits_for = DEVICE
@@ -220,8 +228,8 @@ class XfsLog:
                 worker.task.waits_for = DEVICE
                 yield PARK
             self._committed(items)
-            self._on_disk += 1
-            for checkpoint, task in [waiter for waiter in self._forced if waiter[0] <= self._on_disk]:
+            self.on_disk += 1
+            for checkpoint, task in [waiter for waiter in self._forced if waiter[0] <= self.on_disk]:
                 self._forced.remove((checkpoint, task))
                 self._env.wake(task)
 

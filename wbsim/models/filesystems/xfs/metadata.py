@@ -15,6 +15,8 @@ from wbsim.models.filesystems.xfs.log import XfsLog
 from wbsim.models.filesystems.xfs.names import XfsInode
 from wbsim.models.filesystems.xfs.spec import XfsFlusherCosts, XfsSpec
 from wbsim.models.interfaces import Thread
+from wbsim.models.page_cache.pages import mark_written
+from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.units import PAGE_BYTES
 
@@ -26,6 +28,7 @@ class XfsMetadata(Metadata[XfsInode]):
 
     def __init__(
         self,
+        sb: MountedSuperblock,
         log: XfsLog,
         spec: XfsSpec,
         flusher_costs: XfsFlusherCosts,
@@ -33,6 +36,7 @@ class XfsMetadata(Metadata[XfsInode]):
         groups: list[Group],
         unwritten: bool,
     ) -> None:
+        self._sb = sb
         self.log = log
         self._groups = groups
         self._group_blocks = spec.size // PAGE_BYTES // spec.agcount
@@ -108,6 +112,7 @@ class XfsMetadata(Metadata[XfsInode]):
             worker.spent.complete += self._rmap_ns
             group = self._groups[(file.base + ioend.block) // self._group_blocks]
             yield from group.update_rmap(worker, self._rmap_ns)
+        mark_written(file.pages.states, ioend.page, ioend.pages)
         waker_ns = file.lock.up_write()
         self.log_extent(inode)
         if waker_ns:
@@ -132,20 +137,50 @@ class XfsMetadata(Metadata[XfsInode]):
 
     def log_extent(self, inode: XfsInode) -> None:
         """Log an extent item, and the inode unless the growing checkpoint holds it already."""
-        log, size_bytes = self.log, self._extent_bytes
+        log, file, size_bytes = self.log, inode.file, self._extent_bytes
+        if isinstance(file, PagedFile):
+            file.stamp_ns = file.written_ns  # the inode is logged as it is now
         if inode.checkpoint != log.checkpoint:
             inode.checkpoint = log.checkpoint
             size_bytes += self._inode_bytes
         log.insert_item(inode.cluster)
         log.commit(size_bytes)
 
+    def log_times(self, inode: XfsInode) -> None:
+        """See `Metadata.log_times`: xfs_vn_update_time."""
+        log, file = self.log, inode.file
+        assert isinstance(file, PagedFile), "only a file whose pages are kept one by one has time stamps"
+        if inode.checkpoint != log.checkpoint != file.times_logged:
+            log.insert_item(inode.cluster)
+            log.commit(self._inode_bytes)
+        file.times_logged = log.checkpoint
+
+    def change_extent(self, thread: Thread, inode: XfsInode) -> Steps:
+        """See `Metadata.change_extent`: one extent of xfs_alloc_file_space or xfs_itruncate_extents."""
+        file = inode.file
+        extents = file.allocations if isinstance(file, PagedFile) else 0
+        map_ns, rmap_ns = self._costs.varied_map_ns(extents)
+        if self.log.full:
+            yield from self.log.wait_for_space(thread)
+        thread.spent.allocate += map_ns + rmap_ns
+        thread.spent.commit += self._commit_ns
+        yield map_ns + rmap_ns
+        yield self.log.cil_section(thread.task, self._commit_ns, 0)
+        self.log_extent(inode)
+
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Metadata.sync_fs`: force the log."""
         yield from self.log.force(thread.task)
 
-    def commit_log(self, thread: Thread) -> Steps:
-        """See `Metadata.commit_log`."""
-        return self.log.force(thread.task)
+    def commit(self, thread: Thread, inode: XfsInode, datasync: bool) -> Steps:
+        """See `Filesystem.commit`: xfs_fsync_flush_log; if it has nothing to force, the disk is flushed."""
+        log, file, checkpoint = self.log, inode.file, inode.checkpoint
+        if not datasync and isinstance(file, PagedFile):
+            checkpoint = max(checkpoint, file.times_logged)
+        if checkpoint <= log.on_disk:
+            yield from self._sb.flush(thread)
+        else:
+            yield from log.force_to(thread.task, checkpoint)
 
     def check(self) -> None:
         """See `Metadata.check`."""

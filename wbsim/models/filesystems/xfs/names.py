@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.files import OPEN, FileInode
 from wbsim.models.filesystems.xfs.groups import Group, InodeCluster
 from wbsim.models.filesystems.xfs.log import NO_BUFFER, MetaBuffer, XfsLog
@@ -69,8 +70,10 @@ class XfsNames(Names):
         costs: XfsWriterCosts,
         groups: list[Group],
         log: XfsLog,
+        space: Space,
     ) -> None:
         self._sb = sb
+        self._space = space
         self._groups = groups
         self._log = log
         self._costs = costs
@@ -94,10 +97,36 @@ class XfsNames(Names):
         """See `Names.root`: the root directory lies in group 0, and takes no turn of the rotation."""
         return Directory(self._groups[0])
 
-    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Names.mkdir`; takes the next group in rotation."""
+    def new_directory(self) -> Directory:
+        """See `Names.new_directory`; takes the next group in rotation."""
         directory = Directory(self._groups[self._rotor])
         self._rotor = (self._rotor + 1) % len(self._groups)
+        return directory
+
+    def new_inode(self, cpu: int, directory: Directory) -> XfsInode:
+        """See `Names.new_inode`."""
+        group = directory.group
+        if group.inodes_left == 0:
+            self._add_chunk(group)
+        if directory.names_left == 0:
+            self._add_block(directory)
+        cluster = self._take_inode(directory)
+        wb = self._sb.inodes.new(cpu, group.number, cluster.start_sector + group.cluster_left)
+        return XfsInode(self._sb, wb, cluster, 0)
+
+    def _take_inode(self, directory: Directory) -> InodeCluster:
+        """Take the next inode of the group of *directory*, and a name; return the buffer of the inode."""
+        group = directory.group
+        group.inodes_left -= 1
+        directory.names_left -= 1
+        if group.cluster_left == 0:
+            self._next_cluster(group)
+        group.cluster_left -= 1
+        return group.cluster
+
+    def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
+        """See `Names.mkdir`."""
+        directory = self.new_directory()
         thread.spent.create += self._costs.mkdir_ns
         yield self._costs.mkdir_ns
         return directory
@@ -146,12 +175,7 @@ class XfsNames(Names):
             yield from self._grow(thread, directory)
         if log.full and not reserved:
             yield from log.wait_for_space(thread)
-        group.inodes_left -= 1
-        directory.names_left -= 1
-        if group.cluster_left == 0:
-            self._next_cluster(group)
-        group.cluster_left -= 1
-        cluster, block = group.cluster, directory.block
+        cluster, block = self._take_inode(directory), directory.block
         spent.create += create_ns
         yield first_ns
         yield inodes.sb_list_add(thread)
@@ -160,7 +184,7 @@ class XfsNames(Names):
         log.insert_item(cluster)
         log.insert_item(block)
         log.commit(self._create_bytes)
-        wb = inodes.new(task, group.number, cluster.start_sector + group.cluster_left)
+        wb = inodes.new(task.cpu, group.number, cluster.start_sector + group.cluster_left)
         return XfsInode(self._sb, wb, cluster, log.checkpoint)
 
     def look_up(self, caller: Caller) -> Steps:
@@ -214,6 +238,41 @@ class XfsNames(Names):
         log.commit(self._create_bytes)
         yield from self._evict(thread)
 
+    def remove_name(self, caller: Caller, inode: XfsInode) -> Steps:
+        """See `Names.remove_name`: xfs_remove."""
+        return self._change_names(caller, inode, self._remove_bytes)
+
+    def rename(self, caller: Caller, inode: XfsInode) -> Steps:
+        """See `Names.rename`: xfs_rename, which takes as long as xfs_remove and logs a name more."""
+        return self._change_names(caller, inode, self._create_bytes + self._remove_bytes)
+
+    def _change_names(self, caller: Caller, inode: XfsInode, size_bytes: int) -> Steps:
+        """Run a transaction on a name of *inode* that logs *size_bytes*."""
+        log, thread, remove_ns = self._log, caller.thread, int(self._costs.remove_ns * caller.factor)
+        if log.full:
+            yield from log.wait_for_space(thread)
+        thread.spent.unlink += remove_ns
+        yield caller.lead_ns + remove_ns
+        thread.spent.commit += self._remove_commit_ns
+        yield log.cil_section(caller.task, self._remove_commit_ns, 0)
+        log.insert_item(inode.cluster)
+        inode.checkpoint = log.checkpoint
+        log.commit(size_bytes)
+
+    def free_inode(self, thread: Thread, inode: XfsInode) -> Steps:
+        """See `Names.free_inode`: xfs_inactive."""
+        log, inactivate_ns = self._log, self._costs.inactivate_ns
+        if log.full:
+            yield from log.wait_for_space(thread)
+        thread.spent.unlink += inactivate_ns
+        yield inactivate_ns
+        thread.spent.commit += self._inactivate_commit_ns
+        yield log.cil_section(thread.task, self._inactivate_commit_ns, 0)
+        log.insert_item(inode.cluster)
+        log.commit(self._create_bytes)
+        self._sb.inodes.forget(1)
+        yield from self._evict(thread)
+
     def _reads_cluster(self, task: Task) -> bool:
         """Return whether *task*'s next inode lies in a cluster that the task has not read."""
         inodes_left = self._in_cluster.get(task, 0)
@@ -254,6 +313,7 @@ class XfsNames(Names):
     def _add_chunk(self, group: Group) -> None:
         """Add a chunk of 64 inodes to *group*."""
         start_sector = (group.first_block + group.take(self._chunk_blocks)) * PAGE_SECTORS
+        self._space.unclaimed -= self._chunk_blocks
         group.cluster = InodeCluster(group, start_sector, 0)
         group.cluster_left = 0
         group.inodes_left = CHUNK_INODES
@@ -262,6 +322,7 @@ class XfsNames(Names):
         """Add a block for names to *directory*."""
         group = directory.group
         directory.block = MetaBuffer((group.first_block + group.take(1)) * PAGE_SECTORS, PAGE_SECTORS)
+        self._space.unclaimed -= 1
         directory.names_left = self._names_per_block
 
     def _next_cluster(self, group: Group) -> None:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.costs import MapCosts
 from wbsim.models.filesystems.delalloc_parts import Placement, Runs
 from wbsim.models.filesystems.files import PagedFile
 from wbsim.models.filesystems.writepages import ExtentMapper
 from wbsim.models.filesystems.xfs.groups import Group, lock_group
 from wbsim.models.filesystems.xfs.layout import (
+    BITS,
     FIRST,
     GROUP,
     LENGTH,
@@ -34,7 +36,8 @@ from wbsim.models.filesystems.xfs.layout import (
 from wbsim.models.filesystems.xfs.metadata import XfsMetadata
 from wbsim.models.filesystems.xfs.names import XfsInode
 from wbsim.models.filesystems.xfs.spec import XfsRules, XfsSpec
-from wbsim.models.interfaces import Thread, WritebackControl
+from wbsim.models.interfaces import NoSpace, Thread, WritebackControl
+from wbsim.models.page_cache.pages import HAS_BLOCK, UNWRITTEN, mark_written, place_unwritten
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_BYTES
 
@@ -52,9 +55,11 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         groups: list[Group],
         costs: MapCosts,
         metadata: XfsMetadata,
+        space: Space,
         reserve_ns: int = 0,
         search_ns: int = 0,
     ) -> None:
+        self.space = space
         self._reserve_ns = reserve_ns
         self._search_ns = search_ns
         self.files: list[PagedFile] = []
@@ -67,12 +72,12 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         self._log = metadata.log
         allocsize = None if spec.allocsize is None else spec.allocsize // PAGE_BYTES
         self._stripe = 1 if spec.stripe_unit is None else spec.stripe_unit // PAGE_BYTES
-        self._prealloc = prealloc(rules, allocsize, self._stripe)
+        self._prealloc = prealloc(rules, allocsize, self._stripe, self.blocks // 100)
         self.one_run_pages = self._prealloc.unit if self._prealloc.rule else 0
-        of_plan: Any = np.zeros(6, np.int64)
+        of_plan: Any = np.zeros(7, np.int64)
         self._plan_array: NDArray[np.int64] = of_plan
         self._plan = memoryview(of_plan)  # an element of an array is slow to read
-        self._plan[STRIPE] = self._stripe
+        self._plan[STRIPE], self._plan[BITS] = self._stripe, UNWRITTEN if rules.unwritten else 0
 
     def group_of(self, inode: XfsInode) -> int:
         """See `Placement.group_of`."""
@@ -89,14 +94,68 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
 
     def write(self, file: PagedFile, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Placement.write`."""
-        done, were_clean = write_all(file.pages, indices, call_pages, self._prealloc, file.end)
+        space = self.space
+        done, were_clean, claims = write_all(
+            file.pages, indices, call_pages, self._prealloc, file.end, space.unclaimed
+        )
+        space.unclaimed -= int(claims)
         return int(done), int(were_clean)
 
     def released(self, file: PagedFile) -> None:
         """Free the blocks behind the end of *file* at its last close (xfs_release)."""
-        for block, pages in file.trim():
-            group = self.groups[block // self.group_blocks]
-            group.free.give_back(block - group.first_block, pages)
+        if not file.keeps_end:
+            self.free_end(file)
+
+    def free_end(self, file: PagedFile) -> int:
+        """See `Placement.free_end`."""
+        self.space.unclaimed += file.claims_from(file.size)
+        extents = file.trim()
+        for block, count in extents:
+            self.give_back(block, count)
+        return len(extents)
+
+    def give_back(self, block: int, count: int) -> None:
+        """See `Placement.give_back`."""
+        group = self.groups[block // self.group_blocks]
+        group.free.give_back(block - group.first_block, count)
+        self.space.unclaimed += count
+
+    def trim_all(self) -> None:
+        """See `Placement.trim_all`: xfs_blockgc_free_space."""
+        for file in self.files:
+            if not file.keeps_end:
+                self.free_end(file)
+
+    def take_blocks(self, inode: XfsInode, file: PagedFile, page: int, length: int) -> tuple[int, int]:
+        """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC."""
+        length = min(length, MAX_EXTENT_PAGES, self.space.unclaimed)
+        block = self._block_behind(file, page)
+        group = self.groups[block // self.group_blocks] if 0 <= block < self.blocks else inode.group
+        if not length:
+            raise NoSpace("No space left on device")
+        later = [*self.groups[group.number :], *self.groups[: group.number]]
+        roomy = [other for other in later if other.free.longest() >= length]
+        group = roomy[0] if roomy else max(later, key=lambda other: other.free.longest())
+        target = block - group.first_block if block // self.group_blocks == group.number else 0
+        extent = group.free.take_near(target, length)
+        assert extent is not None, "unclaimed blocks are free"
+        first, count = extent
+        self.space.unclaimed -= count
+        return group.first_block + first, count
+
+    def map_blocks(self, inode: XfsInode, file: PagedFile, page: int, block: int, count: int) -> None:
+        """See `Placement.map_blocks`."""
+        place_unwritten(file.pages, page, file.reach(block, count), count)
+
+    def mark_written(self, file: PagedFile, page: int, count: int) -> None:
+        """See `Placement.mark_written`."""
+        mark_written(file.pages.states, page, count)
+
+    def _block_behind(self, file: PagedFile, page: int) -> int:
+        """Return the block behind that of the page before *page*; -1 if that page has no block."""
+        if not page or not file.pages.states[page - 1] & HAS_BLOCK:
+            return -1
+        return int(file.pages.blocks[page - 1]) + file.base + 1
 
     def write_run(self, thread: Thread, inode: XfsInode, wbc: WritebackControl, runs: Runs) -> Steps:
         """See `Placement.write_run`: xfs_bmapi_convert_delalloc and xfs_submit_ioend for a file of one run.
@@ -185,3 +244,8 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         """See `Placement.check`."""
         for group in self.groups:
             group.free.check()
+
+    @property
+    def free_blocks(self) -> int:
+        """See `Placement.free_blocks`."""
+        return sum(group.free.blocks for group in self.groups)

@@ -104,7 +104,7 @@ class LogCosts(Spec):
 
     * ``commit_ns``: the time of a commit, under xc_cil_lock if a commit takes that lock.
     * ``item_ns``: the time of each item of a commit that takes xc_cil_lock, under the lock.
-    * ``record_ns``: the time of the CIL worker for each log record.
+    * ``record_ns``: the time of the CIL worker for a full log record; a shorter one takes its share.
     * ``buffer_ns``: the time of xfsaild for each buffer.
     """
 

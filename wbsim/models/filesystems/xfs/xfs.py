@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from wbsim.models.block.queue import Queue
+from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors, SharedLines
 from wbsim.models.filesystems.delalloc import DelallocFilesystem
@@ -30,6 +31,7 @@ from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 AGF: Final = "AGF"
 AGI: Final = "AGI"
 """The name of the lock of a group's inodes."""
+_KEPT_BLOCKS: Final = 8_192  # xfs_default_resblks
 _INODE_CORE_BYTES: Final = 176
 """The size of struct xfs_dinode with metadata CRCs."""
 _EXTENT_BYTES: Final = 16
@@ -61,7 +63,9 @@ def xfs(
     group_ns = rmap_ns if spec.rmapbt else 0
     costs = MapCosts(flusher_costs, inline, RandomFactors(parts, "map"), parts.hand_off, group_ns, lines)
     log = _log(parts, sb, spec, rules, flusher_costs, cache, groups[spec.agcount // 2])
-    metadata = XfsMetadata(log, spec, flusher_costs, costs, groups, rules.unwritten)
+    free_blocks = sum(group.free.blocks for group in groups)
+    space = Space(free_blocks, min(free_blocks // 20, _KEPT_BLOCKS))
+    metadata = XfsMetadata(sb, log, spec, flusher_costs, costs, groups, rules.unwritten)
     log.start()
     if writer_costs.agi_ns:
         parts.count_lock(AGI, lambda: lock_stats_of(group.agi.stat for group in groups))
@@ -71,23 +75,22 @@ def xfs(
         costs=costs, metadata=metadata,
     )  # fmt: skip
     placement = XfsPlacement(
-        spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata,
+        spec=spec, rules=rules, groups=groups, costs=costs, metadata=metadata, space=space,
         reserve_ns=flusher_costs.reserve_ns or 0,
         search_ns=flusher_costs.search_ns or 0,
     )  # fmt: skip
     of_era = WritepagesRules(
-        rules.wraps,
-        rules.spans_calls,
-        rules.sync_data,
-        calls_x4=rules.nr_to_write_counts == "calls_x4",
+        rules.wraps, rules.spans_calls, rules.sync_data, calls_x4=rules.nr_to_write_counts == "calls_x4",
         pagevec=rules.pagevec,
-    )
+    )  # fmt: skip
     return DelallocFilesystem(
         sb=sb, metadata=metadata, large_folios=rules.large_folios, sync_data=rules.sync_data,
         tries_writes=rules.tries_writes, completions=completions,
         locks=InodeLocks(parts, "ILOCK", reads=False, each_hole=not rules.whole_calls),
         placement=placement, writeback=Writepages(sb=sb, mapper=placement, costs=costs, rules=of_era),
-        names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log),
+        names=XfsNames(sb=sb, spec=spec, costs=writer_costs, groups=groups, log=log, space=space),
+        flushes_truncated="truncated", flushes_renamed=False, tick_ns=parts.tick_ns,
+        plugs_files=not rules.spans_calls,  # generic_writepages plugs, write_cache_pages (4.6) does not
     )  # fmt: skip
 
 
