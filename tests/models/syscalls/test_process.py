@@ -28,6 +28,7 @@ class Stage:
     ) -> None:
         self.env = Environment()
         self.log: list[tuple[Any, ...]] = []
+        self.truncated = False
         self.wb = context(self.env)
         self.dirtier = PausedDirtier()
         self.poll = poll
@@ -64,8 +65,13 @@ class Stage:
         self._tell("appended", pages)
         return pages
 
-    def close(self, inode: Any) -> None:
-        """Record the close of a file."""
+    def writes_before_close(self, inode: Any) -> bool:
+        """Return ``truncated``, whether close(2) starts the writeback of a file."""
+        return self.truncated
+
+    def close(self, inode: Any, named: bool = False) -> None:
+        """Record the close of a file, which has no name here."""
+        assert not named
         self._tell("closed")
 
     def inode(self, dirty_pages: int = 0, i_sync: object = None) -> Any:
@@ -282,6 +288,20 @@ def test_each_close_is_paid_for_once() -> None:
     assert of.process.spent.close == 60
 
 
+def test_close_of_a_truncated_file_starts_its_writeback() -> None:
+    """The flush takes 44 ns after the 30 of close(2), and the file is closed behind it."""
+    of = Stage()
+    of.truncated = True
+    of.syncs.flush = lambda thread, inode: takes(44)
+
+    def body() -> Steps:
+        yield of.process.close(of.inode()) or 0
+
+    assert of.run(body()) == [(74, "closed"), (74, "end")]
+    assert latencies(of) == {"close": (1, 74, 74)}
+    assert of.process.spent.close == 30
+
+
 def latencies(of: Stage) -> dict[str, tuple[int, int, int]]:
     """Return the number of calls of each kind, the sum of their latencies, and the longest."""
     return {
@@ -330,7 +350,8 @@ def takes(ns: int) -> Steps:
 def test_calls_without_pages_have_latencies() -> None:
     """100 ns of the program come before each call, and are left out."""
     of = Stage()
-    of.syncs.fsync = of.syncs.syncfs = lambda thread, what: takes(33)
+    of.syncs.fsync = lambda thread, what, datasync=False: takes(31 if datasync else 33)
+    of.syncs.syncfs = lambda thread, what: takes(33)
     of.syncs.sync = lambda thread: takes(44)
     calls = {name: lambda caller: takes(caller.lead_ns + 55) for name in ("look_up", "bulkstat", "unlink")}
     of.process._mount_of = lambda path: of.sb
@@ -338,7 +359,9 @@ def test_calls_without_pages_have_latencies() -> None:
 
     def body() -> Steps:
         process: Any = of.process
-        for call in (process.fsync, process.stat, process.bulkstat, process.unlink, process.syncfs):
+        for call in (
+            process.fsync, process.fdatasync, process.stat, process.bulkstat, process.unlink, process.syncfs,
+        ):  # fmt: skip
             process.works(40, 60)
             yield call(sb)
             yield process.returns() or 0
@@ -348,7 +371,7 @@ def test_calls_without_pages_have_latencies() -> None:
     of.run(body())
     assert latencies(of) == {
         "stat": (1, 55, 55), "bulkstat": (1, 55, 55), "unlink": (1, 55, 55), "fsync": (1, 33, 33),
-        "syncfs": (1, 33, 33), "sync": (1, 44, 44),
+        "fdatasync": (1, 31, 31), "syncfs": (1, 33, 33), "sync": (1, 44, 44),
     }  # fmt: skip
 
 

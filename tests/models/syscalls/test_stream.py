@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pytest
 
 from wbsim.models.syscalls.latency import Latencies, Latency
 from wbsim.models.syscalls.stream import Calls, Stream
 from wbsim.models.workloads.file_writers import sequential
 from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.units import PAGE_BYTES
 
 
 class Stage:
@@ -21,11 +24,13 @@ class Stage:
     pages, and whether the calls were joined.
     """
 
-    def __init__(self, calls: Calls, *, files: int = 1, most: int = 1_000, length: int = 600) -> None:
+    def __init__(
+        self, calls: Calls, *, files: int = 1, most: int = 1_000, length: int = 600, until_ns: int = FAR_NS
+    ) -> None:
         self.env = Environment()
         self.log: list[tuple[int, int, int, list[int], bool]] = []
-        self.locked, self.left = -1, 1_000
-        self.drawn, self.factor, self.call_ns, self.asked = 0, 1.0, 2, 0
+        self.locked, self.spare = -1, 1_000
+        self.draws, self.factor, self.call_ns, self.balances = 0, 1.0, 2, 0
         self.clean = True  # whether the inodes have no dirty pages
         self.waiters = False
         self.task = SimpleNamespace(scheduler=self, owed_ns=0)
@@ -34,15 +39,17 @@ class Stage:
         self.thread = SimpleNamespace(task=self.task)
         sb = SimpleNamespace(filesystem=self)
         self.inodes: list[Any] = [
-            SimpleNamespace(number=number, dirty_pages=0, wb=None, sb=sb, stops_at=-1)
+            SimpleNamespace(number=number, dirty_pages=0, wb=None, sb=sb, stops_at=-1, size=0)
             for number in range(files)
         ]
         process: Any = self
         self.stream = Stream(
-            self.env, process, self.inodes, [sequential() for _ in range(files)], calls, length, most
-        )
+            self.env, process, self.inodes, [sequential() for _ in range(files)], calls, length, most,
+            until_ns=until_ns,
+        )  # fmt: skip
+        self.synced: list[tuple[int, int, bool]] = []
         self.began_ns = 0
-        self.joined: list[tuple[int, list[int]]] = []
+        self.joint: list[tuple[int, list[int]]] = []
         self.searched: list[tuple[int, float]] = []
 
     @property
@@ -61,23 +68,33 @@ class Stage:
 
     def vary(self) -> float:
         """Draw the next factor."""
-        self.drawn += 1
-        self.factor = float(self.drawn)
+        self.draws += 1
+        self.factor = float(self.draws)
         return self.factor
 
     def room(self, wb: Any) -> int:
         """Return the pages that may be dirtied."""
-        return self.left
+        return self.spare
 
     def due(self, wb: Any) -> bool:
         """Return whether the throttle is due."""
-        return self.left <= 0
+        return self.spare <= 0
 
     def balance(self, wb: Any) -> Steps:
         """Stand for the throttle, which takes 500 ns."""
-        self.asked += 1
-        self.left = 1_000
+        self.balances += 1
+        self.spare = 1_000
         yield 500
+
+    def size_of(self, inode: Any) -> int:
+        """Return the size of a file."""
+        size: int = inode.size
+        return size
+
+    def write_sync(self, inode: Any, datasync: bool) -> Steps:
+        """Stand for what O_SYNC or O_DSYNC adds, which takes 30 ns."""
+        yield 30
+        self.synced.append((self.env.now, inode.number, datasync))
 
     def began(self, ago_ns: int) -> None:
         """Begin a call."""
@@ -102,9 +119,9 @@ class Stage:
         """Take the time of one or more calls."""
         self.began_ns = self.env.now
         yield user_ns + system_ns + write_ns
-        for number, pages in self.joined:
+        for number, pages in self.joint:
             self.log.append((self.began_ns, self.env.now, number, pages, True))
-        self.joined.clear()
+        self.joint.clear()
 
     def writes_at_once(self, inode: Any, pages: Any) -> int:
         """Return the pages up to the one for which work is due; none if the lock is taken."""
@@ -118,22 +135,23 @@ class Stage:
     def write(self, inode: Any, pages: Any, call_pages: int) -> tuple[int, int]:
         """Stand for the filesystem: dirty *pages* of joined calls."""
         assert self.writes_at_once(inode, pages) == len(pages)
-        self.joined.append((inode.number, pages.tolist()))
+        self.joint.append((inode.number, pages.tolist()))
         return len(pages), len(pages)
 
     def account(self, wb: Any, pages: int) -> None:
         """Count pages that become dirty."""
-        self.left -= pages
+        self.spare -= pages
 
     def mark_dirty(self, inode: Any, pages: int, then_ns: int) -> int:
         """Put the pages on the account of the inode."""
         inode.dirty_pages += pages
         return then_ns
 
-    def put(self, inode: Any, pages: Any, call_pages: int, calls: int) -> int:
+    def put(self, inode: Any, pages: Any, call_pages: int, calls: int = 1) -> int:
         """Stand for the end of one call: its pages are dirty."""
         self.account(None, len(pages))
         self.mark_dirty(inode, len(pages), 0)
+        inode.size = max(inode.size, int(pages[-1]) + 1)
         if inode.stops_at in pages.tolist():
             inode.stops_at = -1
         self.log.append((self.began_ns, self.env.now, inode.number, pages.tolist(), False))
@@ -159,7 +177,7 @@ def test_calls_are_joined_up_to_the_next_event() -> None:
     """
     stage = Stage(Calls())
     stage.env.call_at(100, 0, lambda: None)
-    assert [(begin, end, len(pages), joined) for begin, end, _, pages, joined in stage.run(20)] == [
+    assert [(begin, end, len(pages), joint) for begin, end, _, pages, joint in stage.run(20)] == [
         (0, 12, 1, False), (12, 96, 7, True), (96, 108, 1, False), (108, 240, 11, True),
     ]  # fmt: skip
 
@@ -176,7 +194,7 @@ def test_calls_that_might_wait_are_separate_events() -> None:
     for name, value in (("locked", 0), ("waiters", True)):
         stage = Stage(Calls())
         setattr(stage, name, value)
-        assert [(end, joined) for _, end, _, _, joined in stage.run(6)] == [
+        assert [(end, joint) for _, end, _, _, joint in stage.run(6)] == [
             (12 * call, False) for call in range(1, 7)
         ]
 
@@ -188,7 +206,7 @@ def test_calls_to_several_files_are_joined_in_turn() -> None:
     """
     stage = Stage(Calls(), files=3)
     stage.env.call_at(125, 0, lambda: None)
-    assert [(end, number, pages, joined) for _, end, number, pages, joined in stage.run(11)] == [
+    assert [(end, number, pages, joint) for _, end, number, pages, joint in stage.run(11)] == [
         (12, 0, [0], False), (24, 1, [0], False), (36, 2, [0], False),
         (120, 0, [1, 2, 3], True), (120, 1, [1, 2], True), (120, 2, [1, 2], True), (132, 1, [3], False),
     ]  # fmt: skip
@@ -200,18 +218,18 @@ class StandIn:
     A file of *busy* may not be joined.
     """
 
-    full = False
+    full, error = False, None
 
-    def __init__(self, stage: Stage, left_ns: int, refused: int = -1) -> None:
+    def __init__(self, stage: Stage, left_ns: int, passed_on: int = -1) -> None:
         self.stage = stage
         self.left_ns = left_ns
-        self.refused = refused
+        self.passed_on = passed_on
         self.busy = False
         self.handed: list[tuple[int, int, int]] = []
 
     def takes(self, inode: Any, pages: Any) -> bool:
         """Return whether the call is done at once."""
-        return self.refused not in pages.tolist()
+        return self.passed_on not in pages.tolist()
 
     def is_free(self, inode: Any) -> bool:
         """Return whether calls to the file may be joined."""
@@ -230,33 +248,34 @@ class StandIn:
         return 5
 
 
-def with_ring(left_ns: int, refused: int = -1) -> tuple[Stage, StandIn]:
+def with_ring(left_ns: int, passed_on: int = -1) -> tuple[Stage, StandIn]:
     """Return a stage whose stream has a ring."""
     stage = Stage(Calls())
-    of: Any = stage
-    of.punt_ns, of.put_locked = 4, lambda inode, pages, call_pages: stage.put(inode, pages, call_pages, 1)
-    ring: Any = StandIn(stage, left_ns, refused)
-    stage.stream = Stream(stage.env, of, stage.inodes, [sequential()], Calls(), 600, 1_000, ring)
+    process: Any = stage
+    process.punt_ns = 4
+    process.put_locked = lambda inode, pages, call_pages: stage.put(inode, pages, call_pages, 1)
+    ring: Any = StandIn(stage, left_ns, passed_on)
+    stage.stream = Stream(stage.env, process, stage.inodes, [sequential()], Calls(), 600, 1_000, ring)
     return stage, ring
 
 
 def test_joined_calls_of_a_ring_end_within_the_tick() -> None:
     """The tick lasts for 37 ns from each event on, so three calls of 12 ns are over before it ends."""
     stage, _ = with_ring(37)
-    assert [(end, joined) for _, end, _, _, joined in stage.run(7)] == [(12, False), (48, True), (84, True)]
+    assert [(end, joint) for _, end, _, _, joint in stage.run(7)] == [(12, False), (48, True), (84, True)]
     stage, ring = with_ring(1_000)
     ring.busy = True
-    assert not any(joined for *_, joined in stage.run(7))
+    assert not any(joint for *_, joint in stage.run(7))
 
 
 def test_a_stream_goes_on_behind_a_handed_over_call() -> None:
     """Page 1 is handed over: 4 ns from 12 on, and 5 ns for the wake-up; page 2 follows at 21."""
-    stage, ring = with_ring(1_000, refused=1)
-    stage.left = 1
+    stage, ring = with_ring(1_000, passed_on=1)
+    stage.spare = 1
     events = stage.run(3)
     assert [(begin, end, pages) for begin, end, _, pages, _ in events] == [(0, 12, [0]), (21, 33, [2])]
     assert ring.handed == [(1, 12, 12)]
-    assert not stage.asked, "the ring asks the throttle before a call"
+    assert not stage.balances, "the ring asks the throttle before a call"
 
 
 def test_joined_calls_end_in_front_of_a_file_that_waits() -> None:
@@ -267,7 +286,7 @@ def test_joined_calls_end_in_front_of_a_file_that_waits() -> None:
     assert [(number, pages) for _, _, number, pages, _ in stage.run(6)[3:]] == [(0, [1]), (1, [1]), (2, [1])]
     stage = Stage(Calls(), files=3)
     stage.inodes[1].stops_at = 2
-    assert [(number, pages, joined) for _, _, number, pages, joined in stage.run(10)[3:]] == [
+    assert [(number, pages, joint) for _, _, number, pages, joint in stage.run(10)[3:]] == [
         (0, [1, 2], True), (1, [1], True), (2, [1], True), (1, [2], False), (2, [2], True), (0, [3], True),
     ]  # fmt: skip
     stage = Stage(Calls(), files=3)
@@ -282,24 +301,24 @@ def test_factor_belongs_to_256_pages_from_the_first_call_on() -> None:
         stage = Stage(Calls(), most=most)
         events = stage.run(600)
         assert events[-1][1] == 256 * 12 + 256 * 24 + 88 * 36
-        assert stage.drawn == 3
+        assert stage.draws == 3
         assert max(len(pages) for _, _, _, pages, _ in events) == min(most, 256)
 
 
 def test_an_event_ends_where_the_throttle_is_due() -> None:
     """Ten pages may be dirty: the first call, nine that are joined, and the throttle for 500 ns."""
     stage = Stage(Calls())
-    stage.left = 10
+    stage.spare = 10
     assert [(begin, end, len(pages)) for begin, end, _, pages, _ in stage.run(12)] == [
         (0, 12, 1), (12, 120, 9), (620, 644, 2),
     ]  # fmt: skip
-    assert stage.asked == 1
+    assert stage.balances == 1
 
 
 def test_calls_of_several_pages_are_joined_as_a_whole() -> None:
     """A call of four pages takes 42 ns.  Room for 14 pages ends a call after its second page."""
     stage = Stage(Calls(4))
-    stage.left = 14
+    stage.spare = 14
     assert [(end, pages) for _, end, _, pages, _ in stage.run(20)] == [
         (42, [0, 1, 2, 3]), (126, list(range(4, 12))), (147, [12, 13]), (668, [14, 15]),
         (710, [16, 17, 18, 19]),
@@ -310,7 +329,7 @@ def test_joined_calls_end_in_front_of_work_of_the_filesystem() -> None:
     """The filesystem has work in front of page 5, so its call is an event, which does the work itself."""
     stage = Stage(Calls())
     stage.inodes[0].stops_at = 5
-    assert [(end, pages, joined) for _, end, _, pages, joined in stage.run(8)] == [
+    assert [(end, pages, joint) for _, end, _, pages, joint in stage.run(8)] == [
         (12, [0], False), (60, [1, 2, 3, 4], True), (72, [5], False), (96, [6, 7], True),
     ]  # fmt: skip
 
@@ -319,7 +338,7 @@ def test_a_call_at_a_random_place_searches() -> None:
     """The file has 1 024 pages, so after 0, 256, 512 and 768 it has 0, 192, 256 and 192 extents."""
     for most in (1, 100, 1_000):
         stage = Stage(Calls(random=True), most=most, length=1_024)
-        stage.left = 2_000
+        stage.spare = 2_000
         events = stage.run(1_024)
         assert stage.searched == [(1_024, 0.0), (1_024, 192.0), (1_024, 256.0), (1_024, 192.0)]
         of_units = (12, 2 * 192_012, 3 * 256_012, 4 * 192_012)
@@ -384,7 +403,7 @@ def test_a_pause_of_the_throttle_belongs_to_the_call_before() -> None:
     """The tenth call of 12 ns is held for 500 ns, whether it is joined with others or not."""
     for most in (1, 4, 1_000):
         stage = Stage(Calls(), most=most)
-        stage.left = 10
+        stage.spare = 10
         stage.run(12)
         assert (stage.latencies.write.count, stage.latencies.write.max_ns) == (12, 512)
         assert stage.latencies.write.total_ns == 12 * 12 + 500
@@ -393,7 +412,132 @@ def test_a_pause_of_the_throttle_belongs_to_the_call_before() -> None:
 def test_a_call_that_the_throttle_cuts_is_one_call() -> None:
     """The throttle is due after two of the four pages of a call.  Its 42 ns do not have the program's 40."""
     stage = Stage(Calls(4, user_ns=24, system_ns=16))
-    stage.left = 14
+    stage.spare = 14
     stage.run(20)
     write = stage.latencies.write
     assert (write.count, write.min_ns, write.max_ns, write.total_ns) == (5, 42, 542, 5 * 42 + 500)
+
+
+def until(until_ns: int, pages: int, calls: Calls, spare: int = 1_000) -> tuple[int, int]:
+    """Return how many pages are written until *until_ns*, and when the last call ends."""
+    stage = Stage(calls, until_ns=until_ns)
+    stage.spare = spare
+    stage.env.start(stage.env.task("writer"), stage.stream.write(pages))
+    stage.env.run()
+    return stage.stream.done, stage.env.now
+
+
+@pytest.mark.parametrize(
+    ("until_ns", "pages", "end_ns"),
+    [(1, 1, 12), (12, 1, 12), (13, 2, 24), (96, 8, 96), (97, 9, 108), (100, 9, 108), (10_000, 20, 240)],
+)
+def test_no_call_begins_at_the_end_of_a_stream(until_ns: int, pages: int, end_ns: int) -> None:
+    """A call of 12 ns that has begun goes on, whether it is joined with others or not."""
+    assert until(until_ns, 20, Calls()) == (pages, end_ns)
+
+
+def test_call_that_the_throttle_cuts_goes_on_behind_the_end() -> None:
+    """The first call writes two of its four pages, waits for 500 ns, and writes the other two."""
+    assert until(22, 20, Calls(4), spare=2) == (4, 542)
+
+
+def test_sync_takes_a_turn_of_several_files() -> None:
+    """After a call to each of files 0 and 1 it is the turn of file 2, and file 0 has the next call.
+
+    The files are not equally far any more, so no calls are joined.
+    """
+    stage = Stage(Calls(), files=3, length=20)
+    stage.run(2)
+    assert stage.stream.pass_turn() is stage.inodes[2]
+    assert [(number, pages, joint) for _, _, number, pages, joint in stage.run(7)[2:]] == [
+        (0, [1], False), (1, [1], False), (2, [0], False), (0, [2], False), (1, [2], False),
+    ]  # fmt: skip
+
+
+def test_sync_of_the_only_file_leaves_its_calls_joined() -> None:
+    """The stream goes on with the same file."""
+    stage = Stage(Calls(), length=20)
+    stage.run(2)
+    assert stage.stream.pass_turn() is stage.inodes[0]
+    assert [(pages, joint) for _, _, _, pages, joint in stage.run(20)[2:]] == [(list(range(2, 20)), True)]
+    assert stage.stream.pass_turn() is stage.inodes[0]
+
+
+def test_complete_file_is_passed_by_a_sync() -> None:
+    """File 0 has its two pages; after a turn of each file for a sync, file 2 is complete before file 1."""
+    stage = Stage(Calls(), files=3, length=2)
+    stage.run(3)
+    stage.run(4)
+    assert stage.stream.pass_turn() is stage.inodes[1]
+    stage.run(5)
+    assert stage.stream.pass_turn() is stage.inodes[1]
+
+
+def appending(a_page: int, calls: int) -> list[tuple[str, list[int]]]:
+    """Return the pages of *calls* calls of each of two processes, which append to one file in turn."""
+    stage = Stage(Calls(1, a_page, appends=True), length=calls)
+    process: Any = stage
+    other = Stream(
+        stage.env, process, stage.inodes, [sequential()], Calls(1, a_page, appends=True), calls, 1_000
+    )
+    log: list[tuple[str, list[int]]] = []
+
+    def body(name: str, stream: Stream) -> Steps:
+        for done in range(1, calls + 1):
+            while stream.done < done:
+                yield from stream.write(1)
+            log.append((name, stage.log[-1][3]))
+            yield 1_000
+
+    for name, stream, delay_ns in (("a", stage.stream, 0), ("b", other, 500)):
+        stage.env.start(stage.env.task(name), body(name, stream), delay_ns)
+    stage.env.run()
+    assert not any(joint for *_, joint in stage.log)
+    return log
+
+
+def test_processes_that_append_alternate_behind_the_end() -> None:
+    """Each call goes behind the end that its file has by then."""
+    assert appending(1, 3) == [("a", [0]), ("b", [1]), ("a", [2]), ("b", [3]), ("a", [4]), ("b", [5])]
+
+
+def test_appended_part_goes_to_the_last_page() -> None:
+    """Two parts make a page: each second call of a process writes to the page at the end."""
+    assert [pages for _, pages in appending(2, 4)] == [[0], [1], [1], [1], [2], [3], [3], [3]]
+
+
+@pytest.mark.parametrize(("sync", "datasync"), [("O_SYNC", False), ("O_DSYNC", True)])
+def test_synchronous_call_waits_within_its_latency(
+    sync: Literal["O_SYNC", "O_DSYNC"], datasync: bool
+) -> None:
+    """Each call of 12 ns takes 30 ns more for its own file, and no calls are joined."""
+    stage = Stage(Calls(user_ns=5, sync=sync), files=2)
+    assert [(begin, end, joint) for begin, end, *_, joint in stage.run(3)] == [
+        (0, 17, False), (47, 64, False), (94, 111, False),
+    ]  # fmt: skip
+    assert stage.synced == [(47, 0, datasync), (94, 1, datasync), (141, 0, datasync)]
+    assert stage.took() == {42: 3}
+
+
+def test_synchronous_call_of_several_pages_waits_once() -> None:
+    """The throttle cuts the call of four pages after the second one; the sync follows the fourth."""
+    stage = Stage(Calls(4, sync="O_SYNC"))
+    stage.spare = 2
+    stage.run(4)
+    assert stage.synced == [(42 + 500 + 30, 0, False)]
+    assert stage.latencies.write.max_ns == 572
+
+
+@pytest.mark.parametrize(
+    ("calls", "count", "steps"),
+    [
+        (Calls(), 1, 1), (Calls(), PAGE_BYTES, 1), (Calls(), PAGE_BYTES + 1, 2),
+        (Calls(), 99 * PAGE_BYTES, 12), (Calls(2), 1, 2), (Calls(2), 2 * PAGE_BYTES + 1, 4),
+        (Calls(1, 4), 1, 1), (Calls(1, 4), PAGE_BYTES, 4),
+    ],
+)  # fmt: skip
+def test_steps_for_bytes_are_those_of_whole_calls(calls: Calls, count: int, steps: int) -> None:
+    """A file has 12 pages, or parts of pages."""
+    stage = Stage(calls, length=12)
+    assert stage.stream.steps_for(count) == steps
+    assert stage.stream.total_bytes == 12 * PAGE_BYTES // calls.a_page

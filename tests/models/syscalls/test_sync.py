@@ -15,10 +15,10 @@ from wbsim.experiments.running.simulate import simulate
 from wbsim.models.interfaces import LONG_MAX, InodeSync, WritebackControl
 from wbsim.models.machine import build
 from wbsim.models.syscalls.sync import Syncs
-from wbsim.models.time_accounting import Spent
+from wbsim.models.time_accounting import WAKE_UP, Spent
 from wbsim.models.tracepoints import Signals
-from wbsim.sim.engine import Environment, Steps
-from wbsim.sim.sync import Completion
+from wbsim.sim.engine import ABSENT, Environment, Steps
+from wbsim.sim.sync import Completion, WakeUps
 from wbsim.sim.units import MIB, PAGE_BYTES, SECTOR_BYTES
 
 
@@ -50,6 +50,7 @@ class Stage:
         self.syncs = Syncs(
             env=self.env, superblocks=self.superblocks, flushers=self,  # type: ignore[arg-type]
             cache=SimpleNamespace(dirty=3), perform=self._perform,  # type: ignore[arg-type]
+            wakes=WakeUps(1_000_000),
         )  # fmt: skip
 
     def queue(self, wb: Wb, work: Any) -> Completion | None:
@@ -138,12 +139,22 @@ def test_syncing_thread_does_the_work_that_is_dropped() -> None:
 
 
 class Synced:
-    """A file of a context, on a filesystem that takes 100 ns to write the file and 7 ns to commit its log."""
+    """A file of a context, on a filesystem that takes 100 ns to write the file and 7 ns to commit its log.
 
-    def __init__(self, dirty_pages: int, dirtied_meanwhile: int = 0) -> None:
+    A wait for writeback takes *waits_ns*, and a wake-up 1 000 ns.  A worker *converts* the pages, or not.
+    """
+
+    def __init__(
+        self, dirty_pages: int, dirtied_meanwhile: int = 0, converts: bool = False, plugs: bool = True,
+        waits_ns: int = 50, commits_ns: int = 7,
+    ) -> None:  # fmt: skip
+        self.does_convert, self.plugs_files = converts, plugs
+        self.waits_ns, self.commits_ns = waits_ns, commits_ns
+        self.returned: list[int] = []
         self.env = Environment()
         self.log: list[tuple[int, str]] = []
         self.meanwhile = dirtied_meanwhile
+        self.modes: list[tuple[str, bool]] = []
         self.wb = context(self.env)
         self.inode: Any = SimpleNamespace(
             wb=self.wb, sb=self, dirty_pages=dirty_pages, i_sync=None, dirtied_when=0
@@ -157,7 +168,10 @@ class Synced:
             before_sleep=lambda: self._tell("before sleep"),
         )  # fmt: skip
         none: Any = None
-        self.syncs = Syncs(env=self.env, superblocks=(), flushers=none, cache=page_cache(), perform=none)
+        self.syncs = Syncs(
+            env=self.env, superblocks=(), flushers=none, cache=page_cache(), perform=none,
+            wakes=WakeUps(1_000),
+        )  # fmt: skip
 
     def _tell(self, what: str) -> bool:
         self.log.append((self.env.now, what))
@@ -170,77 +184,171 @@ class Synced:
     def write_pages(self, thread: Any, inode: Any, wbc: WritebackControl) -> Steps:
         """Write all pages in 100 ns, in the place of the filesystem, and dirty *dirtied_meanwhile* pages."""
         assert inode.i_sync in self.wb.i_syncs
-        assert (wbc.nr_to_write, wbc.sync_all) == (LONG_MAX, True)
+        assert (wbc.nr_to_write, wbc.from_start) == (LONG_MAX, True)
+        self.modes.append((wbc.reason, wbc.sync_all))
         yield 100
         inode.dirty_pages = self.meanwhile
         self._tell("written")
 
-    def wait_for_writeback(self, thread: Any, inode: Any) -> Steps:
-        """Wait for 50 ns: in the place of the filesystem."""
+    def converts(self, inode: Any) -> bool:
+        """Return whether a worker converts the pages of the file."""
         assert inode is self.inode
-        yield 50
+        return self.does_convert
+
+    def wait_for_writeback(self, thread: Any, inode: Any) -> Steps:
+        """Wait for ``waits_ns``: in the place of the filesystem."""
+        assert inode is self.inode
+        yield self.waits_ns
         self._tell("on disk")
 
-    def commit_log(self, thread: Any) -> Steps:
-        """Commit the log in 7 ns: in the place of the filesystem."""
-        yield 7
-        self._tell("logged")
+    def commit(self, thread: Any, inode: Any, datasync: bool) -> Steps:
+        """Commit the last change of the file in ``commits_ns``: in the place of the filesystem."""
+        assert inode is self.inode
+        yield self.commits_ns
+        self._tell("data logged" if datasync else "logged")
 
-    def run(self) -> list[tuple[int, str]]:
-        """Run fsync(2), and return what happened and when."""
-        self.env.start(self.thread.task, self.syncs.fsync(self.thread, self.inode))
+    def run(self, call: str = "fsync", **options: bool) -> list[tuple[int, str]]:
+        """Run *call*, fsync(2) or filemap_flush, and return what happened and when."""
+        self.env.start(
+            self.thread.task, self.until(getattr(self.syncs, call)(self.thread, self.inode, **options))
+        )
         self.env.run()
         return self.log
+
+    def until(self, call: Steps) -> Steps:
+        """Run *call*, and note when it returned."""
+        yield from call
+        self.returned.append(self.env.now)
 
 
 def test_fsync_writes_waits_and_commits_the_log() -> None:
     """fsync(2) takes the file off its list, and the other file stays on the list."""
-    of = Synced(3)
-    assert of.run() == [(0, "plug"), (100, "written"), (100, "unplug"), (151, "on disk"), (158, "logged")]
-    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.i_sync, of.wb.i_syncs) == (
-        [of.other], [], None, []
+    synced = Synced(3)
+    assert synced.run() == [
+        (0, "plug"), (100, "written"), (100, "unplug"), (151, "on disk"), (1_158, "logged"),
+    ]  # fmt: skip
+    assert synced.returned == [1_158 + 3_000]
+    assert (list(synced.wb.b_io), list(synced.wb.b_dirty), synced.inode.i_sync, synced.wb.i_syncs) == (
+        [synced.other], [], None, []
     )  # fmt: skip
+    assert synced.modes == [("sync", True)]
+
+
+def test_fdatasync_waits_for_no_time_stamps() -> None:
+    """It differs from fsync(2) in the commit alone."""
+    assert Synced(3).run(datasync=True) == [
+        (0, "plug"), (100, "written"), (100, "unplug"), (151, "on disk"), (1_158, "data logged"),
+    ]  # fmt: skip
+    assert Synced(0).run(datasync=True) == [(50, "on disk"), (1_057, "data logged")]
+
+
+@pytest.mark.parametrize("call", ["fsync", "flush"])
+def test_filesystem_without_plugs_for_files_gets_none(call: str) -> None:
+    """The bios of the file go to the device one by one, so nothing is left to empty."""
+    synced = Synced(3, plugs=False)
+    assert [what for _, what in synced.run(call)][:2] == ["written", "on disk"][: 1 + (call == "fsync")]
+    assert {"plug", "unplug"}.isdisjoint(what for _, what in synced.log)
+
+
+@pytest.mark.parametrize(
+    ("options", "logged_ns", "returned_ns"),
+    [
+        ({}, 1_057, 4_057),
+        ({"converts": True}, 2_057, 5_057),
+        ({"waits_ns": 0}, 7, 3_007),
+        ({"waits_ns": 0, "converts": True}, 7, 3_007),
+        ({"commits_ns": 0}, 1_050, 1_050),
+        ({"waits_ns": 0, "commits_ns": 0, "converts": True}, 0, 0),
+    ],
+)
+def test_each_sleep_of_fsync_ends_with_wake_ups(
+    options: dict[str, Any], logged_ns: int, returned_ns: int
+) -> None:
+    """One wake-up follows the data, and two with a conversion; three follow the log.
+
+    None follows a wait without a sleep.
+    """
+    synced = Synced(0, **options)
+    assert synced.run()[-1] == (logged_ns, "logged")
+    assert synced.returned == [returned_ns]
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_time_of_the_wake_ups_is_slept(scheduled: bool) -> None:
+    """The task gives up its processor for them, and the last one is the time of a wake-up."""
+    synced, leaves = Synced(0, converts=True), list[int]()
+    if scheduled:
+        synced.thread.task.scheduler = SimpleNamespace(
+            leave=lambda task: leaves.append(synced.env.now), wants=lambda task, waker=None: True,
+            sleeps=lambda task: None,
+        )  # fmt: skip
+    synced.run()
+    assert synced.thread.task.waits_for in (WAKE_UP, ABSENT)
+    assert leaves == ([50, 2_057, 5_057] if scheduled else [])
+
+
+def test_flush_writes_all_pages_and_waits_for_none() -> None:
+    """The task takes the file off its list, and the file returns there if pages become dirty meanwhile."""
+    synced = Synced(3, dirtied_meanwhile=2)
+    assert synced.run("flush") == [(0, "plug"), (100, "written"), (100, "unplug")]
+    assert synced.returned == [101]
+    assert synced.modes == [("start", False)]
+    assert (list(synced.wb.b_io), list(synced.wb.b_dirty), synced.inode.i_sync, synced.wb.i_syncs) == (
+        [synced.other], [synced.inode], None, []
+    )  # fmt: skip
+    assert Synced(0).run("flush") == []
+
+
+def test_flush_waits_for_the_flusher_of_the_file() -> None:
+    """The flusher leaves the file with three dirty pages at 150 001."""
+    synced = Synced(3)
+    i_sync = InodeSync(synced.env)
+    i_sync.begin(synced.inode)
+    synced.env.call_at(150_001, 0, lambda: i_sync.end(synced.inode))
+    assert synced.run("flush") == [
+        (0, "before sleep"), (150_001, "plug"), (150_101, "written"), (150_101, "unplug"),
+    ]  # fmt: skip
 
 
 def test_file_dirtied_during_fsync_is_listed_with_its_age() -> None:
     """The file is listed in front of younger files, so a sync(2) that began during the fsync(2) finds it."""
-    of = Synced(3, dirtied_meanwhile=2)
-    of.inode.dirtied_when = 7
-    young: Any = SimpleNamespace(wb=of.wb, dirty_pages=1, i_sync=None)
-    of.wb.add(young, 50)
-    of.run()
-    assert (list(of.wb.b_io), list(of.wb.b_dirty), of.inode.dirtied_when) == (
-        [of.other], [of.inode, young], 7
+    synced = Synced(3, dirtied_meanwhile=2)
+    synced.inode.dirtied_when = 7
+    young: Any = SimpleNamespace(wb=synced.wb, dirty_pages=1, i_sync=None)
+    synced.wb.add(young, 50)
+    synced.run()
+    assert (list(synced.wb.b_io), list(synced.wb.b_dirty), synced.inode.dirtied_when) == (
+        [synced.other], [synced.inode, young], 7
     )  # fmt: skip
 
 
 def test_fsync_of_a_clean_file_waits_and_commits() -> None:
     """The task waits for pages under writeback and commits the log, but writes no page."""
-    assert Synced(0).run() == [(50, "on disk"), (57, "logged")]
+    assert Synced(0).run() == [(50, "on disk"), (1_057, "logged")]
 
 
 def test_fsync_waits_for_the_flusher_of_the_file() -> None:
     """The task empties its plug before it sleeps, and the flusher leaves the file clean at 150 001."""
-    of = Synced(0)
-    i_sync = InodeSync(of.env)
-    i_sync.begin(of.inode)
-    of.env.call_at(150_001, 0, lambda: i_sync.end(of.inode))
-    assert of.run() == [(0, "before sleep"), (150_051, "on disk"), (150_058, "logged")]
+    synced = Synced(0)
+    i_sync = InodeSync(synced.env)
+    i_sync.begin(synced.inode)
+    synced.env.call_at(150_001, 0, lambda: i_sync.end(synced.inode))
+    assert synced.run() == [(0, "before sleep"), (150_051, "on disk"), (151_058, "logged")]
 
 
 def test_fsync_waits_for_the_next_flusher_of_the_file() -> None:
     """A second thread takes the file at the instant at which the first leaves it."""
-    of = Synced(0)
-    first, second = InodeSync(of.env), InodeSync(of.env)
-    first.begin(of.inode)
+    synced = Synced(0)
+    first, second = InodeSync(synced.env), InodeSync(synced.env)
+    first.begin(synced.inode)
 
     def taken_over() -> None:
-        first.end(of.inode)
-        second.begin(of.inode)
+        first.end(synced.inode)
+        second.begin(synced.inode)
 
-    of.env.call_at(150_001, 0, taken_over)
-    of.env.call_at(300_001, 0, lambda: second.end(of.inode))
-    assert of.run()[-2:] == [(300_051, "on disk"), (300_058, "logged")]
+    synced.env.call_at(150_001, 0, taken_over)
+    synced.env.call_at(300_001, 0, lambda: second.end(synced.inode))
+    assert synced.run()[-2:] == [(300_051, "on disk"), (301_058, "logged")]
 
 
 def test_second_fsync_of_a_file_waits_for_the_first_write() -> None:
@@ -251,17 +359,21 @@ def test_second_fsync_of_a_file_waits_for_the_first_write() -> None:
     30                              comes, and waits for the first
     100    empties its plug
     101    waits for writeback      waits for writeback
-    151    commits the log          commits the log
-    158    returns                  returns
+    151    wakes up                 wakes up
+    1151   commits the log          commits the log
+    1158   wakes up                 wakes up
+    4158   returns                  returns
     """
-    of = Synced(3)
-    other: Any = SimpleNamespace(**{**vars(of.thread), "task": of.env.task("another dd"), "spent": Spent()})
-    of.env.start(other.task, of.syncs.fsync(other, of.inode), 30)
-    of.run()
-    assert of.log == [
+    synced = Synced(3)
+    task = synced.env.task("another dd")
+    other: Any = SimpleNamespace(**{**vars(synced.thread), "task": task, "spent": Spent()})
+    synced.env.start(other.task, synced.until(synced.syncs.fsync(other, synced.inode)), 30)
+    synced.run()
+    assert synced.log == [
         (0, "plug"), (30, "before sleep"), (100, "written"), (100, "unplug"), (151, "on disk"),
-        (151, "on disk"), (158, "logged"), (158, "logged"),
+        (151, "on disk"), (1_158, "logged"), (1_158, "logged"),
     ]  # fmt: skip
+    assert synced.returned == [4_158, 4_158]
 
 
 @pytest.mark.parametrize("filesystem", ["loop-xfs", "loop-ext4"])

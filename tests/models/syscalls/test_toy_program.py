@@ -10,6 +10,7 @@ import pytest
 
 from tests.harness import only
 from wbsim.experiments.config.experiment import parse
+from wbsim.models.interfaces import NoSpace
 from wbsim.models.machine import Machine, build
 from wbsim.models.page_cache.pages import DIRTY_BIT, MAPPED_BIT
 from wbsim.models.syscalls.process import Process
@@ -32,11 +33,14 @@ class Toys:
     """A machine that runs toy programs until the last one ends."""
 
     def __init__(
-        self, filesystem: str = "xfs", disk: str = "loop", processors: int = 4, more: str = ""
-    ) -> None:
+        self, filesystem: str = "xfs", disk: str = "loop", processors: int = 4, more: str = "",
+        size: str = "4 GiB", kernel: str = "6.18",
+    ) -> None:  # fmt: skip
         text = TEXT.replace("FILESYSTEM", filesystem).replace('d.like = "loop"', f'd.like = "{disk}"')
-        text = text.replace("count = 4", f"count = {processors}").replace(
-            'kernel.like = "6.18"', f'kernel.like = "6.18"\n{more}'
+        text = (
+            text.replace("count = 4", f"count = {processors}")
+            .replace("4 GiB", size)
+            .replace('kernel.like = "6.18"', f'kernel.like = "{kernel}"\n{more}')
         )
         self.machine: Machine = build(parse(text, "x.toml").cases[0].scenario, 1)
         only(self.machine.programs).on_end = lambda: None
@@ -150,18 +154,78 @@ def test_each_call_is_counted_once_next_to_an_open_file() -> None:
     }  # fmt: skip
 
 
-def test_a_closed_file_cannot_be_opened_again() -> None:
-    """The model keeps no blocks of a closed file, so a second open(2) is refused by name."""
-    toys = Toys()
+@pytest.mark.parametrize("pages", [4, 64])
+@pytest.mark.parametrize("kernel", ["3.11", "6.18"])
+@pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
+def test_a_closed_file_is_opened_again_and_overwritten(filesystem: str, kernel: str, pages: int) -> None:
+    """The second writeback goes to the same blocks: nothing is allocated, and no extent is converted."""
+    toys = Toys(filesystem, kernel=kernel)
+    of: Any = only(toys.machine.mounts).filesystem
+    seen: list[tuple[Any, ...]] = []
+    sectors: list[list[tuple[int, int]]] = []
+    bios: list[tuple[int, int]] = []
+
+    def note(_: str, *, bio: Any, task: Any) -> None:
+        if not bio.meta and bio.op == "W":
+            bios.append((bio.start_sector, bio.end_sector))
+
+    toys.machine.queues["d"].signals.block_bio_queue.observers.append(note)
 
     def toy(process: Process) -> Steps:
-        inode = yield from process.open("/m/file")
-        yield process.close(inode) or 0
-        yield from process.open("/m/file")
+        first: Any = yield from process.open("/m/file")
+        yield process.write(first, pages)
+        yield process.close(first) or 0
+        for _ in range(2):
+            inode: Any = yield from process.open("/m/file")
+            assert inode is first
+            yield from process.pwrite(inode, 0, pages)
+            assert (inode.dirty_pages, of.size_of(inode)) == (pages, pages)
+            allocated_ns = sum(thread.spent.allocate for thread in toys.machine.threads)
+            yield from process.fsync(inode)
+            allocated_ns = sum(thread.spent.allocate for thread in toys.machine.threads) - allocated_ns
+            seen.append(
+                (inode.file.extents(), allocated_ns > 0, of.space.unclaimed, of.placement.free_blocks)
+            )
+            sectors.append(sorted(bios))
+            bios.clear()
+            yield process.close(inode) or 0
+            yield 2_000_000_000
+
+    process = toys.start(toy)
+    toys.run()
+    (extents, allocates, *free), (extents_again, allocates_again, *free_again) = seen
+    assert extents == extents_again
+    assert sum(extent.pages for extent in extents) == pages
+    assert sectors[0] == sectors[1] != []
+    assert free == free_again
+    assert (allocates, allocates_again) == (True, False)
+    calls = process.latencies.by_call()
+    assert {name: latency.count for name, latency in calls.items()} == {
+        "creat": 1, "write": 3, "close": 3, "fsync": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("left", [0, -1])
+@pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
+def test_write_without_an_unclaimed_block_fails(filesystem: str, left: int) -> None:
+    """Fewer than no blocks are unclaimed if inodes, names or trees have taken blocks that were kept."""
+    toys, failed = Toys(filesystem), list[str]()
+    of: Any = only(toys.machine.mounts).filesystem
+
+    def toy(process: Process) -> Steps:
+        inode: Any = yield from process.open("/m/file")
+        yield process.write(inode, 4)
+        yield from process.fsync(inode)
+        before, of.space.unclaimed = of.space.unclaimed, left
+        try:
+            yield from of.make_way(process.thread, inode)
+        except NoSpace as error:
+            failed.append(str(error))
+        of.space.unclaimed += before - left
 
     toys.start(toy)
-    with pytest.raises(ValueError, match="/m/file was closed; that a program opens it again is not modelled"):
-        toys.run()
+    toys.run()
+    assert failed == ["No space left on device"]
 
 
 @pytest.mark.parametrize("filesystem", ["xfs", "ext4"])

@@ -2,51 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import sleep
 from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.time_accounting import CHILDREN, IO_WORKER, PARENT, PAUSE, PROCESS, system_ns
-from wbsim.sim.engine import PARK, Steps
+from wbsim.sim.engine import PARK, CallError, Steps
 
 
 class Family:
     """A ``parent`` and its *count* ``children``; ``live_count`` children have begun and not ended.
 
-    ``latencies``: those of all their system calls.
+    ``failed``: for each error, the number of children that it ended.  Children with an equal entry in *jobs*
+    share the latencies of their system calls; without *jobs*, the parent and all children do.
     """
 
-    def __init__(self, parts: Parts, calls: SystemCalls, count: int) -> None:
+    def __init__(self, parts: Parts, calls: SystemCalls, count: int, jobs: Sequence[str] = ()) -> None:
         self._env = parts.env
-        self.latencies = Latencies()
-        self.parent = calls.process(parts.thread(PARENT), parts.variation(PARENT), self.latencies)
+        self._latencies = Latencies()  # of the parent, and of children without a job
+        self.job_latencies = {job: Latencies() for job in jobs}
+        self.parent = calls.process(parts.thread(PARENT), parts.variation(PARENT), self._latencies)
         names = [f"{PROCESS} {number}" for number in range(count)]
         self.children = [
-            calls.process(parts.process(name), parts.variation(name), self.latencies) for name in names
+            calls.process(
+                parts.process(name),
+                parts.variation(name),
+                self.job_latencies[jobs[number]] if jobs else self._latencies,
+            )
+            for number, name in enumerate(names)
         ]
+        self._workers_of: dict[Process, list[Process]] = {}
         self.io_workers: list[Process] = []
         """The threads of the children that do what io_uring hands over."""
         self.live_count = 0
+        self.failed: dict[str, int] = {}
         self._parts = parts
         self._calls = calls
         self._waits = False
 
+    @property
+    def latencies(self) -> Latencies:
+        """The latencies of all system calls of the parent and its children."""
+        if not self.job_latencies:
+            return self._latencies
+        together = Latencies()
+        for latencies in (self._latencies, *self.job_latencies.values()):
+            together.include(latencies)
+        return together
+
     def io_worker(self, child: Process, number: int) -> Process:
         """Return a new worker of *child*, the worker with this *number*."""
         name = f"{PROCESS} {self.children.index(child)}/{IO_WORKER} {number}"
-        worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), self.latencies)
+        worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), child.latencies)
         self.io_workers.append(worker)
+        self._workers_of.setdefault(child, []).append(worker)
         return worker
 
     @property
     def system_ns(self) -> int:
         """Return the system time of all children: work and spinning, as time(1) sees it."""
-        return sum(system_ns(child.task, child.spent) for child in (*self.children, *self.io_workers))
+        return self.system_ns_of(self.children)
 
     @property
     def user_ns(self) -> int:
         """Return the user time of all children, with the pauses through which they spun."""
-        return sum(child.spent.user + child.spent.pause for child in self.children)
+        return self.user_ns_of(self.children)
+
+    def system_ns_of(self, children: Sequence[Process]) -> int:
+        """Return the system time of some *children*, and of the workers of their rings."""
+        workers = [worker for child in children for worker in self._workers_of.get(child, ())]
+        return sum(system_ns(child.task, child.spent) for child in (*children, *workers))
+
+    def user_ns_of(self, children: Sequence[Process]) -> int:
+        """Return the user time of some *children*."""
+        return sum(child.spent.user + child.spent.pause for child in children)
 
     def fork(self, child: Process, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
         """fork(2): the parent takes *fork_ns* to start *child*, which begins *start_ns* later."""
@@ -54,7 +85,15 @@ class Family:
         child.forked()
         child.task.on_exit = self._exited
         self.live_count += 1
-        self._env.start(child.task, steps, start_ns)
+        self._env.start(child.task, self._until_error(child, steps), start_ns)
+
+    def _until_error(self, child: Process, steps: Steps) -> Steps:
+        """Run *child* until it ends; an error of a system call ends it early, as exit(2) does."""
+        try:
+            yield steps
+        except CallError as error:
+            self.failed[str(error)] = self.failed.get(str(error), 0) + 1
+            yield child.exits()
 
     def prints(self, ns: int) -> int:
         """Let the parent take *ns* to print; yield the result."""

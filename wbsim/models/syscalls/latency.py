@@ -7,6 +7,7 @@ before a call counts in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 from mypy_extensions import i64
@@ -99,16 +100,19 @@ class _Waits:
         self.sums_ns = [_Sum() for _ in range(_GROUPS)]
 
 
+_NO_CALLS: Final = [_Sum() for _ in range(_GROUP_BINS)]
+
+
 class Latency:
     """The latencies of calls of one kind, which took ``total_ns`` together.
 
     The shortest took ``min_ns``, and the longest ``max_ns``.
     """
 
-    __slots__ = ("_bins", "_waits", "_waits_of", "max_ns", "min_ns", "total_ns")
+    __slots__ = ("_groups", "_waits", "_waits_of", "max_ns", "min_ns", "total_ns")
 
     def __init__(self) -> None:
-        self._bins: list[_Sum] = []  # made for the first call, because most programs make calls of few kinds
+        self._groups: list[list[_Sum]] = [[]] * _GROUPS  # the bins of a group are made for its first call
         self._waits = _Waits("")  # those of the last call that waited
         self._waits_of: dict[str, _Waits] = {}
         self.total_ns: i64 = 0
@@ -117,10 +121,11 @@ class Latency:
 
     def add(self, ns: int, waited_ns: i64 = 0, cause: str = "", calls: i64 = 1) -> None:
         """Count *calls* calls that took *ns* each; *waited_ns* were waits, the longest one for *cause*."""
-        if not self._bins:
-            self._bins = [_Sum() for _ in range(_BINS)]
         number = bin_of(ns)
-        self._bins[number].total += calls
+        group = self._groups[number >> _BITS]
+        if not group:
+            group = self._groups[number >> _BITS] = [_Sum() for _ in range(_GROUP_BINS)]
+        group[number & _GROUP_BINS - 1].total += calls
         took_ns: i64 = ns
         self.total_ns += took_ns * calls
         if took_ns > self.max_ns:
@@ -135,6 +140,21 @@ class Latency:
                 waits = self._waits = self._waits_of[cause]
             waits.sums_ns[number >> _BITS].total += waited_ns * calls
 
+    def include(self, other: Latency) -> None:
+        """Count the calls of *other*, too."""
+        for number, more_of in enumerate(other._groups):
+            if more_of and not self._groups[number]:
+                self._groups[number] = [_Sum() for _ in range(_GROUP_BINS)]
+            for entry, more in zip(self._groups[number], more_of, strict=False):
+                entry.total += more.total
+        self.total_ns += other.total_ns
+        self.min_ns, self.max_ns = min(self.min_ns, other.min_ns), max(self.max_ns, other.max_ns)
+        for cause, waits in other._waits_of.items():
+            if cause not in self._waits_of:
+                self._waits_of[cause] = _Waits(cause)
+            for entry, more in zip(self._waits_of[cause].sums_ns, waits.sums_ns, strict=True):
+                entry.total += more.total
+
     @property
     def count(self) -> int:
         """The number of calls."""
@@ -142,16 +162,15 @@ class Latency:
 
     def bins(self) -> dict[int, int]:
         """Return the number of calls by the middle of their bin (ns); bins without a call are left out."""
-        return {middle_of(number): int(entry.total) for number, entry in enumerate(self._bins) if entry.total}
+        numbered = enumerate(chain.from_iterable(group or _NO_CALLS for group in self._groups))
+        return {middle_of(number): int(entry.total) for number, entry in numbered if entry.total}
 
     def slowest(self) -> Slowest:
         """Return the calls of the longest octaves that together have at most `SLOWEST` of the calls.
 
         At least one call must have been counted.
         """
-        of_groups = [0] * _GROUPS
-        for number, entry in enumerate(self._bins):
-            of_groups[number >> _BITS] += entry.total
+        of_groups = [sum(int(entry.total) for entry in group) for group in self._groups]
         most = SLOWEST * sum(of_groups)
         group = max(group for group in range(_GROUPS) if of_groups[group])
         calls = of_groups[group]
@@ -172,24 +191,37 @@ class Latency:
 class Latencies:
     """The latencies of all calls of a program, by kind.
 
-    ``write`` has pwrite(2) too.  ``open`` has only open(2) of files that another process makes just then.
+    ``write`` has pwrite(2) too, and what O_SYNC or O_DSYNC add to a call.  ``open`` has open(2) of files that
+    exist, or that another process makes just then, and their truncation (O_TRUNC).
     """
 
     __slots__ = (
-        "bulkstat", "close", "creat", "fsync", "mkdir", "open", "stat", "sync", "syncfs", "unlink", "write",
+        "bulkstat", "close", "creat", "fallocate", "fdatasync", "fsync", "ftruncate", "mkdir", "open",
+        "rename", "stat", "sync", "syncfs", "unlink", "write",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.mkdir, self.creat, self.open = Latency(), Latency(), Latency()
         self.write, self.close = Latency(), Latency()
         self.stat, self.bulkstat, self.unlink = Latency(), Latency(), Latency()
-        self.fsync, self.syncfs, self.sync = Latency(), Latency(), Latency()
+        self.rename, self.fallocate, self.ftruncate = Latency(), Latency(), Latency()
+        self.fsync, self.fdatasync = Latency(), Latency()
+        self.syncfs, self.sync = Latency(), Latency()
 
     def by_call(self) -> dict[str, Latency]:
         """Return the latencies of each kind of which there was a call, by the name of the call."""
-        kinds = {
+        return {name: latency for name, latency in self._kinds().items() if latency.count}
+
+    def include(self, other: Latencies) -> None:
+        """Count the calls of *other*, too."""
+        kinds = self._kinds()
+        for name, latency in other._kinds().items():
+            kinds[name].include(latency)
+
+    def _kinds(self) -> dict[str, Latency]:
+        return {
             "mkdir": self.mkdir, "creat": self.creat, "open": self.open, "write": self.write,
             "close": self.close, "stat": self.stat, "bulkstat": self.bulkstat, "unlink": self.unlink,
-            "fsync": self.fsync, "syncfs": self.syncfs, "sync": self.sync,
+            "rename": self.rename, "fallocate": self.fallocate, "ftruncate": self.ftruncate,
+            "fsync": self.fsync, "fdatasync": self.fdatasync, "syncfs": self.syncfs, "sync": self.sync,
         }  # fmt: skip
-        return {name: latency for name, latency in kinds.items() if latency.count}

@@ -14,15 +14,32 @@ from typing import Any
 import numpy as np
 from mypy_extensions import i64
 
-from wbsim.models.interfaces import Inode, Thread, Throttle
+from wbsim.models.interfaces import Inode, NoFile, Thread, Throttle
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.syscalls.latency import Latencies, Latency
 from wbsim.models.syscalls.sync import Syncs
-from wbsim.models.syscalls.write import Writer
+from wbsim.models.syscalls.syncing import SyncingWriter
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.superblock import Dentry, MountedSuperblock
-from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.engine import CallError, Environment, Steps, Wait
 from wbsim.sim.streams import Draws
+
+
+def _dentry_of(sb: MountedSuperblock, path: str) -> Dentry:
+    """Return the name of the file at *path* on *sb*.
+
+    Raises:
+        NoFile: there is no file, or it is being made.
+    """
+    dentry = sb.dentries.get(path)
+    if dentry is None or dentry.inode is None:
+        raise NoFile(f"{path}: No such file or directory")
+    return dentry
+
+
+def size_of(inode: Inode) -> int:
+    """Return the size of the file of *inode* (pages)."""
+    return inode.sb.filesystem.size_of(inode)
 
 
 class Folder:
@@ -37,15 +54,15 @@ class Folder:
         self.names = sb.filesystem.names
 
 
-class Process(Writer):
+class Process(SyncingWriter):
     """One process and its system calls.
 
     An open file is its inode.  *mount_of* returns the superblock of a path.
     """
 
     __slots__ = (
-        "_call_latency", "_close_ns", "_closes", "_creates", "_dentries", "_folder", "_mount_of", "_paid_ns",
-        "_price_ns", "_priced", "_syncs",
+        "_call_latency", "_close_ns", "_closes", "_creates", "_dentries", "_folder", "_paid_ns", "_price_ns",
+        "_priced",
     )  # fmt: skip
 
     def __init__(
@@ -60,10 +77,8 @@ class Process(Writer):
         factors: Draws,
         latencies: Latencies,
     ) -> None:
-        super().__init__(env, thread, factors, latencies, costs, throttle)
-        self._mount_of = mount_of
+        super().__init__(env, thread, factors, latencies, costs, throttle, mount_of, syncs)
         self._close_ns = costs.close_ns
-        self._syncs = syncs
         self._folder: Folder | None = None  # of the last creat(2)
         self._priced = self._price_ns = 0  # the price of a write to so many pages in this folder
         self._creates = False  # the end of the last creat(2) is not counted yet
@@ -108,17 +123,20 @@ class Process(Writer):
         self.end_call(self.latencies.creat)
         return inode
 
-    def open(self, path: str) -> Generator[Wait, None, Inode]:
-        """open(2) with O_CREAT: return the inode of the file at *path*, which is made if there is none.
+    def open(self, path: str, truncates: bool = False, creates: bool = True) -> Generator[Wait, None, Inode]:
+        """open(2): return the inode of the file at *path*; make it if there is none and *creates* (O_CREAT).
 
-        Left out: the time to look up the name of a file that exists.
+        *truncates*: a file that exists loses its pages (O_TRUNC).  Left out: the time to look up the name of
+        a file that exists.
 
         Raises:
-            ValueError: no process has the file open any more.
+            NoFile: there is no file, and the call does not make one.
         """
         sb = self._mount_of(path)
         dentry = sb.dentries.get(path)
         if dentry is None:
+            if not creates:
+                raise NoFile(f"{path}: No such file or directory")
             dentry = sb.dentries[path] = Dentry(self._env)
             folder = yield from self.mkdir(path.rpartition("/")[0] or "/")
             dentry.inode = yield from self.creat(folder)
@@ -128,11 +146,71 @@ class Process(Writer):
             yield from dentry.creation.wait(self.task)
             self.end_call(self.latencies.open)
         elif not dentry.opens:
-            raise ValueError(f"{path} was closed; that a program opens it again is not modelled")
+            sb.filesystem.reopen(dentry.inode)
         dentry.opens += 1
         self._dentries[dentry.inode] = dentry
         inode: Inode = dentry.inode
+        if truncates and sb.filesystem.has_pages(inode):
+            yield from self._after_lead(self.latencies.open, sb.filesystem.truncate(self.thread, inode, 0))
         return inode
+
+    def pages_of(self, path: str) -> int:
+        """stat(2) of a path in no time: return the size of the file (pages), -1 if there is none."""
+        dentry = self._mount_of(path).dentries.get(path)
+        return -1 if dentry is None or dentry.inode is None else size_of(dentry.inode)
+
+    def unlink_file(self, path: str) -> Steps:
+        """unlink(2) of the file at *path*, whose inode is cached and freed after its last close(2).
+
+        Raises:
+            NoFile: there is no file.
+        """
+        sb = self._mount_of(path)
+        dentry = _dentry_of(sb, path)
+        del sb.dentries[path]
+        self.begins()
+        yield from sb.filesystem.names.remove_name(self, dentry.inode)
+        yield from self._unlinked(dentry)
+        self.end_call(self.latencies.unlink)
+
+    def rename(self, path: str, new_path: str) -> Steps:
+        """rename(2) of the file at *path*, which replaces the file at *new_path*, if there is one.
+
+        Both lie on one filesystem.
+
+        Raises:
+            NoFile: there is no file at *path*.
+            CallError: the paths are on different filesystems.
+        """
+        sb = self._mount_of(path)
+        if self._mount_of(new_path) is not sb:
+            raise CallError(f"{new_path}: Invalid cross-device link")
+        dentry, replaced = _dentry_of(sb, path), sb.dentries.get(new_path)
+        self.begins()
+        if replaced is not None and sb.filesystem.writes_before_rename(dentry.inode):
+            yield self.lead_ns
+            self.lead_ns = 0
+            yield from self._syncs.flush(self.thread, dentry.inode)
+        yield from sb.filesystem.names.rename(self, dentry.inode)
+        del sb.dentries[path]
+        sb.dentries[new_path] = dentry
+        if replaced is not None:
+            yield from self._unlinked(replaced)
+        self.end_call(self.latencies.rename)
+
+    def _unlinked(self, dentry: Dentry) -> Steps:
+        """Free the inode of *dentry*, whose name is gone, unless a process has it open."""
+        dentry.unlinked = True
+        if not dentry.opens:
+            yield from self._evict(dentry.inode)
+
+    def _evict(self, inode: Inode) -> Steps:
+        """evict: free the blocks of *inode*, and the inode itself."""
+        filesystem = inode.sb.filesystem
+        if filesystem.has_pages(inode):
+            yield from filesystem.truncate(self.thread, inode, 0)
+        filesystem.forget(inode)
+        yield from filesystem.names.free_inode(self.thread, inode)
 
     def stat(self, sb: MountedSuperblock) -> Steps:
         """stat(2) of a file on *sb* whose inode is not cached; `returns` must follow."""
@@ -197,7 +275,11 @@ class Process(Writer):
         return self._paid_ns
 
     def pwrite(self, inode: Inode, page: int, pages: int) -> Steps:
-        """pwrite(2) of *pages* complete pages of the open file *inode* from the page number *page* on."""
+        """pwrite(2) of *pages* complete pages of the open file *inode* from the page number *page* on.
+
+        Raises:
+            NoSpace: too few blocks are free; the first of the pages may be written.
+        """
         copy_ns = int(self.write_ns(pages, inode.sb) * self.factor)
         self.spent.write += copy_ns
         self.begins()
@@ -217,53 +299,59 @@ class Process(Writer):
         self.then_ns = 0
         self.end_call(self._call_latency, self._paid_ns)
         filesystem = folder.filesystem
-        filesystem.close(inode)
+        filesystem.close(inode, False)  # a default would be slower
         return self.ends(self.latencies.close, cond_resched(self.task))
 
     def _close(self, inode: Inode) -> Steps:
         is_paid, self._closes = self._closes, False
         if is_paid:
             self.end_call(self._call_latency, self._paid_ns)
-        if not self._has_other_opens(inode):
-            filesystem = inode.sb.filesystem
-            filesystem.close(inode)
+        dentry = self._dentries.pop(inode, None)
+        if dentry is not None:
+            dentry.opens -= 1
+        writes_back = inode.sb.filesystem.writes_before_close(inode)
+        if not writes_back:
+            self._release(inode, dentry)
         if not is_paid:
             close_ns = int(self._close_ns * self.factor)
             self.spent.close += close_ns
             self.begins()
             yield self.lead_ns + close_ns
+        if writes_back:
+            yield from self._syncs.flush(self.thread, inode)
+            self._release(inode, dentry)
+        if dentry is not None and dentry.unlinked and not dentry.opens:
+            yield from self._evict(inode)
         if (rest := self.ends(self.latencies.close, cond_resched(self.task))) is not None:
             yield rest
 
-    def _has_other_opens(self, inode: Inode) -> bool:
-        """Forget the name by which this process has *inode* open; return whether another open remains."""
-        dentry = self._dentries.pop(inode, None)
-        if dentry is None:
-            return False
-        dentry.opens -= 1
-        return dentry.opens > 0
+    def exits(self) -> Steps:
+        """exit(2): close all files that the process has open by their names."""
+        self.then_ns, self._creates = 0, False
+        for inode in list(self._dentries):
+            if (ready := self.close(inode)) is not None:
+                yield ready
 
-    # -- data integrity
+    def _release(self, inode: Inode, dentry: Dentry | None) -> None:
+        """Tell the filesystem that *inode*, which *dentry* may name, is closed, if no open remains."""
+        if dentry is None or not dentry.opens:
+            inode.sb.filesystem.close(inode, dentry is not None)
 
-    def fsync(self, inode: Inode) -> Steps:
-        """fsync(2) of the open file *inode*."""
-        return self._after_lead(self.latencies.fsync, self._syncs.fsync(self.thread, inode))
+    def fallocate(self, inode: Inode, pages: int, keeps_size: bool = False) -> Steps:
+        """fallocate(2): give blocks to the first *pages* pages of the open file *inode*.
 
-    def syncfs(self, path: str) -> Steps:
-        """syncfs(2) of the filesystem at *path*."""
-        return self._after_lead(self.latencies.syncfs, self._syncs.syncfs(self.thread, self._mount_of(path)))
+        The file becomes as long, unless *keeps_size*.
+        """
+        filesystem = inode.sb.filesystem
+        return self._after_lead(
+            self.latencies.fallocate, filesystem.preallocate(self.thread, inode, pages, keeps_size)
+        )
 
-    def sync(self) -> Steps:
-        """sync(2)."""
-        return self._after_lead(self.latencies.sync, self._syncs.sync(self.thread))
-
-    def _after_lead(self, latency: Latency, call: Steps) -> Steps:
-        """Run *call* after the program's work before it, and count it in *latency*."""
-        self.begins()
-        if self.lead_ns:
-            yield self.lead_ns
-        yield from call
-        self.end_call(latency)
+    def ftruncate(self, inode: Inode, pages: int) -> Steps:
+        """ftruncate(2): make the open file *inode* *pages* pages long."""
+        return self._after_lead(
+            self.latencies.ftruncate, inode.sb.filesystem.truncate(self.thread, inode, pages)
+        )
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from wbsim.models.syscalls.latency import Latency
 from wbsim.models.syscalls.write import Writer
 from wbsim.models.time_accounting import RING
-from wbsim.sim.engine import PARK, Environment, Park, Steps
+from wbsim.sim.engine import PARK, CallError, Environment, Park, Steps
 from wbsim.sim.sync import WakeUps
 
 _WORKERS_A_CPU: Final = 4
@@ -78,6 +78,8 @@ class Ring:
         self._ticks: dict[Any, int] = {}  # the tick of each file's times
         self._waits = False
         self.in_flight = 0
+        self.error: CallError | None = None
+        """The error of a write that a worker has made; None: there was none."""
 
     @property
     def full(self) -> bool:
@@ -177,8 +179,11 @@ class Ring:
             yield from worker.balance(inode.wb)
             self._nr_running += 1
         yield worker.runs(0, 0, call.write_ns)
-        if wait := worker.put(inode, call.pages, self._call_pages):
-            yield wait
+        try:
+            if wait := worker.put(inode, call.pages, self._call_pages):
+                yield wait
+        except CallError as error:  # the worker goes on, and the process sees the error in a completion
+            self.error = error
         self._latency.add(self._env.now - call.since_ns)
         self.in_flight -= 1
         if self._waits:

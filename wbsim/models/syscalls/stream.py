@@ -6,14 +6,16 @@ A step is one call, or the part of it that ends where the throttle is due.  READ
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wbsim.models.syscalls.process import Process
+from wbsim.models.syscalls.process import Process, size_of
 from wbsim.models.syscalls.ring import Ring
 from wbsim.sim.engine import Environment, Steps, Wait
+from wbsim.sim.entry import FAR_NS
+from wbsim.sim.units import PAGE_BYTES
 
 Order = Callable[[int], NDArray[np.int64]]
 """Called with a number; returns that many blocks (or pages) of a file, which are to be written next."""
@@ -26,7 +28,8 @@ class Calls(NamedTuple):
 
     A call writes *pages* pages, or else a page takes *a_page* calls.  Around each call the program takes
     *user_ns* of user time, and *system_ns* of system time in other calls.  *random*: each call has a random
-    place in its file.
+    place in its file.  *appends*: each call writes behind the present end of its file (O_APPEND), so an order
+    of pages has no effect.  *sync*: the flag of open(2), if any.
     """
 
     pages: int = 1
@@ -34,18 +37,21 @@ class Calls(NamedTuple):
     user_ns: int = 0
     system_ns: int = 0
     random: bool = False
+    appends: bool = False
+    sync: Literal["", "O_SYNC", "O_DSYNC"] = ""
 
 
 class _File:
     """An open file of a stream: its ``inode``, and its *length* pages (or parts of pages), in *order*.
 
-    A page has *parts* parts.
+    A page has *parts* parts.  ``steps_left`` of them are left to be taken.
     """
 
-    __slots__ = ("_order", "_pages", "_parts", "_parts_left", "_place", "inode")
+    __slots__ = ("_order", "_pages", "_parts", "_parts_left", "_place", "inode", "steps_left")
 
     def __init__(self, inode: Any, order: Order, length: int, parts: int) -> None:
         self.inode = inode
+        self.steps_left = length
         self._order = order
         self._parts_left = length
         self._parts = parts
@@ -67,7 +73,19 @@ class _File:
         """Return the next *count* pages, which are not the next ones any more."""
         pages = self.next(count)
         self._place += count
+        self.steps_left -= count
         return pages
+
+
+class _AppendedFile(_File):
+    """An open file that grows at its end, which other processes may move."""
+
+    def next(self, count: int) -> NDArray[np.int64]:
+        """See `_File.next`; a page with room for another part is written again."""
+        end, rest = size_of(self.inode), self.steps_left % self._parts
+        if self._parts > 1 and rest:
+            return np.full(count, end - 1)
+        return np.arange(end, end + count)
 
 
 class Stream:
@@ -75,21 +93,27 @@ class Stream:
 
     *orders* has the order of the pages of each file, and *length* the pages (or parts of pages) of each.
     An event has at most *most* pages, or one call.  With a *ring*, the calls go through io_uring, and a call
-    is a step.
+    is a step.  No call begins at *until_ns* or later.
     """
 
     def __init__(
         self, env: Environment, process: Process, inodes: Sequence[Any], orders: Sequence[Order],
-        calls: Calls, length: int, most: int, ring: Ring | None = None,
+        calls: Calls, length: int, most: int, ring: Ring | None = None, until_ns: int = FAR_NS,
     ) -> None:  # fmt: skip
         self._env = env
+        self._until_ns = until_ns
         self._ring = ring
         self._process = process
+        make = _AppendedFile if calls.appends else _File
         self._files = [
-            _File(inode, order, length, calls.a_page) for inode, order in zip(inodes, orders, strict=True)
+            make(inode, order, length, calls.a_page) for inode, order in zip(inodes, orders, strict=True)
         ]
+        self._sync = calls.sync
+        self._joins = not (calls.appends or calls.sync)  # calls may be joined
         self._pages, self._a_page = calls.pages, calls.a_page
         self._length, self._random = length, calls.random
+        self.total = length * len(inodes)
+        """The pages, or parts of pages, of all files."""
         self._most = most
         self._unit = max(1, UNIT_PAGES // calls.pages)
         self._calls = 0  # of the current unit
@@ -104,13 +128,19 @@ class Stream:
         self._user_ns, self._system_ns = calls.user_ns / calls.pages, calls.system_ns / calls.pages
 
     def write(self, count: int) -> Generator[Wait, None, None]:
-        """Write the next *count* pages, or parts of pages, step by step, or several steps as one event."""
+        """Write the next *count* pages, or parts of pages, step by step, or several steps as one event.
+
+        Raises:
+            NoSpace: too few blocks are free for a write.
+        """
         process, ring, end = self._process, self._ring, self.done + count
-        latency = process.latencies.write
-        while self.done < end:
+        latency, until_ns = process.latencies.write, self._until_ns
+        while self.done < end and (self._in_call or self._env.now < until_ns):
             if ring is not None and ring.full:
                 yield ring.wait()
-            file = self._files[self._turn]
+            if ring is not None and ring.error is not None:
+                raise ring.error
+            file = self._next_file()
             wb = file.inode.wb
             if not self._calls and not self._in_call:
                 self._begin_unit()
@@ -123,11 +153,14 @@ class Stream:
                 yield self._hand_over(ring, file, step, user_ns, system_ns, write_ns)
                 continue
             calls, owed_ns = 0, process.task.owed_ns
-            if step == self._pages:
+            if step == self._pages and self._joins:
                 calls = self._event_calls(wb, at_most // step, user_ns + system_ns + write_ns)
             if calls:
-                self._put(calls)
+                rests = self._put(calls)
                 yield process.runs(calls * user_ns, calls * system_ns, calls * write_ns)
+                for inode, rest in rests:
+                    if wait := process.put(inode, rest, self._pages, 0):
+                        yield wait
                 self._wrote(calls * step)
                 self._count(calls, write_ns, owed_ns)
             else:
@@ -138,20 +171,56 @@ class Stream:
                     process.leaves_out(user_ns + system_ns)
                 else:
                     process.began(write_ns + owed_ns)
-                pages, begins = file.take(step), int(not self._in_call)
-                if ring is not None:
-                    wait = process.put_locked(file.inode, pages, self._pages)
-                else:
-                    wait = process.put(file.inode, pages, self._pages, begins)
-                if wait:
-                    yield wait
+                if full := self._put_step(ring, file, step):
+                    yield full
                 self._wrote(step)
             if ring is None and process.due(wb):
                 yield process.balance(wb)
+            if self._sync and not self._in_call:
+                yield process.write_sync(file.inode, self._sync == "O_DSYNC")
             if (ready := process.returns()) is not None:
                 yield ready
             if not self._in_call:
                 process.end_call(latency)
+
+    def _put_step(self, ring: Ring | None, file: _File, step: int) -> Wait | None:
+        """Make the next *step* pages of *file* dirty; return what to wait for."""
+        pages, begins = file.take(step), int(not self._in_call)
+        if ring is not None:
+            return self._process.put_locked(file.inode, pages, self._pages)
+        return self._process.put(file.inode, pages, self._pages, begins)
+
+    @property
+    def written_bytes(self) -> int:
+        """The bytes that are written."""
+        return self.done * PAGE_BYTES // self._a_page
+
+    @property
+    def total_bytes(self) -> int:
+        """The bytes of all files."""
+        return self.total * PAGE_BYTES // self._a_page
+
+    def steps_for(self, count: int) -> int:
+        """Return the pages, or parts of pages, of the calls that write the first *count* bytes, or all."""
+        calls = -(-count * self._a_page // (PAGE_BYTES * self._pages))
+        return min(self.total, calls * self._pages)
+
+    def _next_file(self) -> _File:
+        """Return the file whose turn it is; a file that is complete is passed."""
+        while not self._files[self._turn].steps_left:
+            self._turn = (self._turn + 1) % len(self._files)
+        return self._files[self._turn]
+
+    def pass_turn(self) -> Any:
+        """Return the inode of the file whose turn it is, and let the next file have its turn.
+
+        fio gives an fsync(2) a turn, so with several files it is another file than the last one.
+        """
+        inode = (self._next_file() if self.done < self.total else self._files[self._turn]).inode
+        if len(self._files) > 1:
+            self._joins = False  # the files are not equally far any more
+            self._turn = (self._turn + 1) % len(self._files)
+        return inode
 
     def _count(self, calls: int, write_ns: int, owed_ns: int) -> None:
         """Count the latencies of *calls* joined calls, but for the last, which may not have ended yet.
@@ -201,7 +270,7 @@ class Stream:
         task = self._process.task
         if task.scheduler is not None and task.scheduler.contended:
             return 0
-        free_ns = self._env.next_event_ns() - self._env.now - 1 - task.owed_ns
+        free_ns = min(self._env.next_event_ns(), self._until_ns) - self._env.now - 1 - task.owed_ns
         ring = self._ring
         if ring is not None:
             free_ns = min(free_ns, ring.tick_left_ns() - 1 - task.owed_ns)
@@ -225,19 +294,25 @@ class Stream:
         files = len(self._files)
         return (calls - distance + files - 1) // files * self._pages
 
-    def _put(self, calls: int) -> None:
-        """Make the pages of the next *calls* calls dirty, which are joined."""
-        process, files = self._process, len(self._files)
+    def _put(self, calls: int) -> list[tuple[Any, NDArray[np.int64]]]:
+        """Make the pages of the next *calls* calls dirty, which are joined.
+
+        Return the inodes and the pages of those for which no unclaimed block was left.
+        """
+        process, files, rests = self._process, len(self._files), []
         for distance in range(min(calls, files)):
             file, share = self._files[(self._turn + distance) % files], self._share(calls, distance)
             inode, pages = file.inode, file.take(share)
             filesystem = inode.sb.filesystem
             waits = filesystem.write_lock(process.thread, inode, pages, share // self._pages)
             assert waits is None, "the lock is free"
-            _, clean = filesystem.write(inode, pages, self._pages)
+            done, clean = filesystem.write(inode, pages, self._pages)
+            if done < len(pages):
+                rests.append((inode, pages[done:]))
             process.account(inode.wb, clean)
             wait = process.mark_dirty(inode, clean, 0)
             assert wait == 0, "the inode is on its list"
+        return rests
 
     def _wrote(self, count: int) -> None:
         """Count *count* pages that are written; the next call goes to the next file."""

@@ -6,19 +6,26 @@ mark the dirty pages first (PAGECACHE_TAG_TOWRITE), which is left out.  In these
 therefore ends sooner than here; from 4.14 on its last wait follows the stream as well.
 
 Stands for sys_sync, sync_filesystem, wakeup_flusher_threads, sync_inodes_sb, wait_sb_inodes and ->sync_fs
-(fs/sync.c, fs/fs-writeback.c; docs/kernel/inodes.md#sync), and for vfs_fsync.  The contexts of a device get
-their work one after another, as in the series of report W25.  Left out, too: the mappings of block devices.
+(fs/sync.c, fs/fs-writeback.c; docs/kernel/inodes.md#sync), and for vfs_fsync and filemap_flush.  The contexts
+of a device get their work one after another, as in the series of report W25.  Left out, too: the mappings of
+block devices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from wbsim.models.interfaces import Flushers, Inode, InodeSync, Thread, Wb, Work, WritebackControl
 from wbsim.models.page_cache.accounting import PageCache
+from wbsim.models.scheduler.cpu import sleep
+from wbsim.models.time_accounting import WAKE_UP
 from wbsim.models.vfs.superblock import MountedSuperblock
 from wbsim.sim.engine import Environment, Steps
+from wbsim.sim.sync import WakeUps
 
+LOG_WORKERS: Final = 2
+"""The wake-ups in a forced log write: of the CIL's worker and of the end of its record; twice of jbd2."""
 Perform = Callable[[Thread, Wb, Work], Steps]
 """wb_writeback (`models.writeback.loop.Writeback.perform`)."""
 
@@ -26,7 +33,8 @@ Perform = Callable[[Thread, Wb, Work], Steps]
 class Syncs:
     """The system calls that write back dirty data, for any thread.
 
-    The flushers do the work.  If they drop a work, the caller does it with *perform*.
+    The flushers do the work.  If they drop a work, the caller does it with *perform*.  *wakes* are the
+    wake-ups of the tasks that hand the work of an fsync(2) to each other.
     """
 
     def __init__(
@@ -37,7 +45,9 @@ class Syncs:
         flushers: Flushers,
         cache: PageCache,
         perform: Perform,
+        wakes: WakeUps,
     ) -> None:
+        self._wakes = wakes
         self._env = env
         self._superblocks = superblocks
         self._flushers = flushers
@@ -78,24 +88,48 @@ class Syncs:
         else:
             yield from self._perform(thread, wb, work)
 
-    def fsync(self, thread: Thread, inode: Inode) -> Steps:
-        """fsync(2) of *inode*: write its dirty pages, and wait for writeback and the log."""
+    def fsync(self, thread: Thread, inode: Inode, datasync: bool = False) -> Steps:
+        """fsync(2) of *inode*: write its dirty pages, and wait for writeback and the log.
+
+        *datasync*: fdatasync(2), which does not wait for time stamps.
+
+        NOTE: each sleep of the caller ends with wake-ups: of the task itself, and of the workers on the way.
+        These convert extents and write the log.  Here all of them follow the last one's work.  Other waits
+        for kernel threads take no time for wake-ups, because costs were fitted without it.
+        """
         sb = inode.sb
         while inode.i_sync is not None:
             yield from inode.i_sync.wait(thread)
         if inode.dirty_pages:
-            yield from self._write_inode(thread, inode)
+            yield from self._write_inode(thread, inode, WritebackControl("sync"))
+        converts, waits_ns = sb.filesystem.converts(inode), self._env.now
         yield from sb.filesystem.wait_for_writeback(thread, inode)
-        yield from sb.filesystem.commit_log(thread)
+        if self._env.now > waits_ns:
+            yield from self._wake(thread, 1 + converts)
+        waits_ns = self._env.now
+        yield from sb.filesystem.commit(thread, inode, datasync)
+        if self._env.now > waits_ns:
+            yield from self._wake(thread, 1 + LOG_WORKERS)
 
-    def _write_inode(self, thread: Thread, inode: Inode) -> Steps:
+    def _wake(self, thread: Thread, count: int) -> Steps:
+        """Let *thread* sleep for the time of *count* wake-ups, one after another."""
+        yield from sleep(thread.task, sum(self._wakes.next_ns() for _ in range(count)), WAKE_UP)
+
+    def flush(self, thread: Thread, inode: Inode) -> Steps:
+        """filemap_flush: *thread* itself starts the writeback of all dirty pages of *inode*, and goes on."""
+        while inode.i_sync is not None:
+            yield from inode.i_sync.wait(thread)
+        if inode.dirty_pages:
+            yield from self._write_inode(thread, inode, WritebackControl("start", from_start=True))
+
+    def _write_inode(self, thread: Thread, inode: Inode, wbc: WritebackControl) -> Steps:
         """filemap_fdatawrite: *thread* itself writes the dirty pages of *inode*."""
         wb, i_sync = inode.wb, InodeSync(self._env)
         wb.take_off(inode)
         wb.i_syncs.append(i_sync)
         i_sync.begin(inode)
-        plugged = thread.start_plug()
-        yield from inode.sb.filesystem.write_pages(thread, inode, WritebackControl("sync"))
+        plugged = inode.sb.filesystem.plugs_files and thread.start_plug()
+        yield from inode.sb.filesystem.write_pages(thread, inode, wbc)
         if plugged:
             yield from thread.finish_plug()
         i_sync.end(inode)

@@ -84,12 +84,12 @@ class Writer(TimedCaller):
     def _put_rest(
         self, inode: Inode, pages: NDArray[np.int64], call_pages: int, wait: Wait, zeroes: bool = False
     ) -> Steps:
-        """Make *pages* dirty after *wait*; with *zeroes*, `zero_end` is due before."""
+        """Make *pages* dirty after *wait*; with *zeroes*, `make_way` is due before."""
         if wait:
             yield wait
         while True:
             if zeroes:
-                yield from inode.sb.filesystem.zero_end(self.thread, inode)
+                yield from inode.sb.filesystem.make_way(self.thread, inode)
             done, wait = self._dirty(inode, pages, call_pages)
             if wait:
                 yield wait
@@ -98,7 +98,7 @@ class Writer(TimedCaller):
             pages, zeroes = pages[done:], True
 
     def _dirty(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> tuple[int, Wait]:
-        """Make *pages* dirty up to the first that needs `zero_end`; return their number and the wait."""
+        """Make *pages* dirty up to the first that needs `make_way`; return their number and the wait."""
         done, clean = inode.sb.filesystem.write(inode, pages, call_pages)
         if not clean:
             return done, 0
