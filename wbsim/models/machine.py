@@ -74,7 +74,8 @@ PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
 class Machine:
     """A machine that is ready to run its programs; parts have their names of the scenario.
 
-    ``starts`` has the start (ns) of each program that ends.
+    ``starts`` has the start (ns) of each program that ends, as its user gave it, and ``begun_ns`` the time
+    at which each program began.
     """
 
     env: Environment
@@ -92,6 +93,7 @@ class Machine:
     mounts: dict[str, MountedSuperblock] = field(default_factory=dict)
     programs: dict[str, Workload] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
+    begun_ns: dict[str, int] = field(default_factory=dict)
 
     def run(self) -> None:
         """Run until the last program ends, with the sync(2) that may follow; then `check`.
@@ -207,15 +209,13 @@ class _Builder:
         self._threads: list[BlockThread] = []
         self._cache = PageCache(scenario.machine.memory, self._kernel.dirty)
         self._processors = Processors(
-            self._env,
-            self._cpu.count,
-            self._kernel.sched.rules(self._cpu.count),
-            streams.uniforms("interrupts").next,
-            self._cpu.node_cpus,
-        )
+            self._env, self._cpu.count, self._kernel.sched.rules(self._cpu.count),
+            streams.uniforms("interrupts").next, self._cpu.node_cpus,
+        )  # fmt: skip
         self._supply = Supply(
             self._env, self._cpu.count, lock_times(self._cpu, self._kernel), streams, self._cpu.cv,
             self._make_thread, Congestion(self._env, URGENT), signals, lengths, primitives.spin_lock,
+            tick_ns=S // self._kernel.sched.hz,
         )  # fmt: skip
         if self._kernel.inodes.sb_list == "inode_lock":
             self._supply.inode_lock = Parts(self._supply).spin_lock("inode_lock")
@@ -235,11 +235,20 @@ class _Builder:
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
             threads=self._threads, thread=self._parts.thread, give_up_ns=scenario.give_up,
             locks=self._supply.locks, throttle=self._throttle, flushers=self._flushers,
-            calls=self._calls,
-            queues={name: bdi.queue for name, bdi in self._bdis.items()}, mounts=self._superblocks,
+            calls=self._calls, queues={name: bdi.queue for name, bdi in self._bdis.items()},
+            mounts=self._superblocks,
         )  # fmt: skip
+        self._lay_out_files()
+        self._followers: dict[str, list[str]] = {}
+        self._program_parts: dict[str, Parts] = {}
         for name, program in scenario.programs.items():
             self._start(name, program)
+
+    def _lay_out_files(self) -> None:
+        """Make the files that exist when the run begins."""
+        for name, superblock in self._superblocks.items():
+            for path, pages, extents in self._scenario.laid_out(name):
+                superblock.lay_out(path, pages, extents)
 
     def _make_thread(self, name: str, seated: bool) -> BlockThread:
         task = self._processors.adopt(self._env.task(name), seated)
@@ -343,35 +352,49 @@ class _Builder:
         """Return the system calls of programs."""
         syncs = Syncs(
             env=self._env, superblocks=list(self._superblocks.values()), flushers=self._flushers,
-            cache=self._cache, perform=self._writeback.perform,
+            cache=self._cache, perform=self._writeback.perform, wakes=self._parts.wake_ups("fsync"),
         )  # fmt: skip
         costs = scale(self._cpu.paths.write, self._cpu.writer_scale)
-        tick_ns = S // self._kernel.sched.hz
-        return SystemCalls(self._env, self._mount_of, costs, self._throttle, syncs, tick_ns)
+        return SystemCalls(self._env, self._mount_of, costs, self._throttle, syncs, self._supply.tick_ns)
 
     def _start(self, name: str, program: ProgramSpec) -> None:
-        """Build a program, which begins at its ``start``."""
-        cpu, env = self._cpu, self._env
+        """Build a program, which begins at its ``start``, or so long after another one has ended."""
+        cpu = self._cpu
         make: WorkloadFactory = component_of("workloads", program.workload)
+        parts = self._program_parts[name] = self._parts.for_part(name)
+        if program.after is not None:
+            self._followers.setdefault(program.after, []).append(name)
+            parts.hold_back()
         self.machine.programs[name] = make(
-            parts=self._parts.for_part(name),
+            parts=parts,
             spec=program.workload,
             program_scale=cpu.writer_scale if cpu.program_scale is None else cpu.program_scale,
             start_ns=program.start,
             calls=self._calls,
-            on_end=partial(self._end_program, program.memory),
+            on_end=partial(self._end_program, name),
         )
+        if program.after is None:
+            self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        """Let the program *name* begin, its ``start`` from now."""
+        program, now = self._scenario.programs[name], self._env.now
         if not program.workload.endless:
             self.machine.starts[name] = program.start
+        self.machine.begun_ns[name] = now + program.start
+        self._program_parts[name].release()
         if program.memory:
-            env.call_at(program.start, self._parts.urgent, partial(self._cache.take, program.memory))
+            take = partial(self._cache.take, program.memory)
+            self._env.call_at(now + program.start, self._parts.urgent, take)
 
     def _mount_of(self, path: str) -> MountedSuperblock:
         return self._superblocks[self._scenario.mount_of(path)]
 
-    def _end_program(self, memory: int) -> None:
-        """Handle the end of a program with *memory* bytes; after the last, sync if wanted, and halt."""
-        self._cache.take(-memory)
+    def _end_program(self, name: str) -> None:
+        """Handle the end of the program *name*; after the last program, sync if wanted, and halt."""
+        self._cache.take(-self._scenario.programs[name].memory)
+        for follower in self._followers.get(name, ()):
+            self._begin(follower)
         self._programs_left -= 1
         if self._programs_left:
             return

@@ -13,7 +13,7 @@ from wbsim.models.congestion import Congestion
 from wbsim.models.interfaces import Thread
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.tracepoints import Signals
-from wbsim.sim.engine import URGENT, Environment
+from wbsim.sim.engine import URGENT, Environment, Steps, Task
 from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import (
     HandOff,
@@ -27,6 +27,7 @@ from wbsim.sim.sync import (
     SpinLock,
     WakeUps,
 )
+from wbsim.sim.units import MS
 
 AnyLock = SpinLock | Mutex | LockClass
 LockT = TypeVar("LockT", SpinLock, Mutex, LockClass)
@@ -61,6 +62,7 @@ class Supply:
       while it sleeps.
     * ``inode_lock``: the lock of all lists of inodes; None: the era has no such lock.
     * ``locks``: all locks that were made.
+    * ``tick_ns``: the resolution of the time stamps of files.
     """
 
     env: Environment
@@ -75,6 +77,7 @@ class Supply:
     spin_lock: Callable[[Environment, str, HandOff, int], SpinLock] = SpinLock
     inode_lock: SpinLock | None = None
     locks: list[AnyLock] = field(default_factory=list)
+    tick_ns: int = 4 * MS
 
 
 class Parts:
@@ -93,6 +96,8 @@ class Parts:
         self.congestion = supply.congestion
         self.lengths = supply.lengths
         self.inode_lock = supply.inode_lock
+        self.tick_ns = supply.tick_ns
+        self._held_back: list[tuple[Task, Steps, int]] | None = None
         times = supply.times
         self.line_ns = times.line_own_ns, times.line_far_ns
         self.hand_off = times.hand_off
@@ -103,6 +108,23 @@ class Parts:
 
     def _full_name(self, name: str) -> str:
         return f"{self._owner}/{name}" if self._owner else name
+
+    def hold_back(self) -> None:
+        """Let no program of these parts begin before `release`."""
+        self._held_back = []
+
+    def release(self) -> None:
+        """Let the programs begin that were held back."""
+        held_back, self._held_back = self._held_back or [], None
+        for task, steps, delay_ns in held_back:
+            self.env.start(task, steps, delay_ns)
+
+    def begin(self, task: Task, steps: Steps, delay_ns: int) -> None:
+        """Start *task*, the parent of a program, *delay_ns* from now or from the end of `hold_back`."""
+        if self._held_back is None:
+            self.env.start(task, steps, delay_ns)
+        else:
+            self._held_back.append((task, steps, delay_ns))
 
     def thread(self, name: str) -> Thread:
         """Return a thread of the kernel."""

@@ -19,11 +19,13 @@ from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.scheduler.spec import SchedulerSpec
 from wbsim.models.throttling.spec import AnyThrottling
 from wbsim.models.vfs.spec import InodeCosts, InodeRules, WriteCosts
-from wbsim.models.workloads.spec import AnyWorkload, Written, plain_path
+from wbsim.models.workloads.spec import AnyWorkload, plain_path
 from wbsim.models.writeback.spec import WritebackCosts, WritebackRules
 from wbsim.sim.param import (
     BadValue,
+    Bytes,
     BytesOrNone,
+    Count,
     CountOrNone,
     Flag,
     Interval,
@@ -34,7 +36,7 @@ from wbsim.sim.param import (
     Spec,
     Threads,
 )
-from wbsim.sim.units import MIB, S
+from wbsim.sim.units import MIB, PAGE_BYTES, S
 
 Moment = Annotated[Ns, Field(le=S)]
 """The time of one step of the hardware; at most a second."""
@@ -204,6 +206,30 @@ def _from_root(path: str) -> str:
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
+class FileSpec(Spec):
+    """A file with data that a mount has at the start, all of it on disk.
+
+    * ``path``: the path of the file; a relative path begins at the mount point.
+    * ``size``: the size of the file; whole pages of 4 KiB.
+    * ``extents``: the number of extents, of equal length; they do not touch each other on disk.
+    """
+
+    path: Name
+    size: Bytes
+    extents: Count = 1
+
+    @model_validator(mode="after")
+    def _check(self) -> FileSpec:
+        if self.size % PAGE_BYTES:
+            raise BadValue(f"{self.size} B are not whole pages; give a multiple of {PAGE_BYTES} B", "size")
+        if self.extents > max(self.size // PAGE_BYTES, 1):
+            raise BadValue(
+                f"{self.extents} extents are more than the {self.size // PAGE_BYTES} pages; give fewer",
+                "extents",
+            )
+        return self
+
+
 class MountSpec(Spec):
     """A filesystem on a disk of the machine, mounted at a path.
 
@@ -214,12 +240,14 @@ class MountSpec(Spec):
       If all paths begin with ``/data``, it is mounted there.
     * ``files``: the number of empty files at the start, which are dealt to the programs that read or remove
       them.
+    * ``contents``: the files with data at the start, which programs overwrite, append to, rename or remove.
     * ``cached_inodes``: the number of clean inodes in the cache at the start.
     """
 
     disk: str
     at: str
     files: CountOrNone = 0
+    contents: tuple[FileSpec, ...] = ()
     cached_inodes: CountOrNone = 0
     filesystem: AnyFilesystem
 
@@ -241,11 +269,13 @@ class MountSpec(Spec):
 class ProgramSpec(Spec):
     """A program of a run.
 
-    * ``start``: the time at which the program begins.
+    * ``start``: the time at which the program begins or, with ``after``, by which it begins later.
+    * ``after``: the name of the program at whose end this program may begin.
     * ``memory``: the anonymous memory of the program until it ends; dirty pages cannot use it.
     """
 
     start: Ns
+    after: str | None = None
     memory: BytesOrNone = 0
     workload: AnyWorkload
 
@@ -289,6 +319,21 @@ class Scenario(Spec):
         tops = {_from_root(path).split("/")[1] if path.startswith("/") else "" for path in paths}
         return f"/{tops.pop()}" if len(tops) == 1 else mount_point
 
+    def laid_out(self, name: str) -> Iterator[tuple[str, int, int]]:
+        """Yield the path, the pages and the extents of each file that the mount *name* has at the start.
+
+        A file that several programs overwrite is there once, in its largest size.
+        """
+        root = self.root_of(name)
+        contents = {plain_path(posixpath.join(root, file.path)): file for file in self.mounts[name].contents}
+        sizes = {path: file.size for path, file in contents.items()}
+        for program in self.programs.values():
+            for path, size in program.workload.overwrites():
+                if self.mount_of(path) == name:
+                    sizes[path] = max(sizes.get(path, 0), size)
+        for path, size in sizes.items():
+            yield path, -(-size // PAGE_BYTES), contents[path].extents if path in contents else 1
+
     def first_bytes(self) -> Iterator[tuple[str, int]]:
         """Yield each mount, and where its part of its disk begins (bytes)."""
         ends: dict[str, int] = {}
@@ -302,6 +347,7 @@ class Scenario(Spec):
             raise ValueError("a scenario needs a mount and a program; give at least one of each")
         if all(program.workload.endless for program in self.programs.values()):
             raise BadValue("all programs run without end; give at least one that ends", "programs")
+        self._check_order()
         for name, mount in self.mounts.items():
             if mount.disk not in self.machine.disks:
                 choices = ", ".join(self.machine.disks)
@@ -330,9 +376,25 @@ class Scenario(Spec):
                 " give the machine more memory or the programs less", "programs", most, "memory",
             )  # fmt: skip
         self._check_disks()
+        self._check_contents()
         self._check_files()
-        self._check_writers()
         return self
+
+    def _check_order(self) -> None:
+        """Check that each program that begins after another one does begin."""
+        for name, program in self.programs.items():
+            earlier, chain = program.after, {name}
+            while earlier is not None:
+                place = "programs", name, "after"
+                if earlier not in self.programs:
+                    choices = ", ".join(other for other in self.programs if other != name)
+                    raise BadValue(f"there is no program {earlier!r}; use one of {choices}", *place)
+                if self.programs[earlier].workload.endless:
+                    raise BadValue(f"programs.{earlier} never ends; name a program that ends", *place)
+                if earlier in chain:
+                    raise BadValue("the programs wait for each other; let one of them begin", *place)
+                chain.add(earlier)
+                earlier = self.programs[earlier].after
 
     def _check_reads(self, program: str, workload: AnyWorkload) -> None:
         """Check that the mounts of *workload* have the files, and bulkstat if the workload needs it."""
@@ -371,7 +433,22 @@ class Scenario(Spec):
                     "mounts", last, "filesystem", "size",
                 )  # fmt: skip
 
+    def _check_contents(self) -> None:
+        """Check that the files of each mount have different paths on it."""
+        for name, mount in self.mounts.items():
+            paths = [plain_path(posixpath.join(self.root_of(name), file.path)) for file in mount.contents]
+            for number, path in enumerate(paths):
+                place = "mounts", name, "contents", str(number), "path"
+                if path in paths[:number]:
+                    raise BadValue(f"two files have the path {path}; give each another one", *place)
+                if not mount.holds(path) or self.mount_of(path) != name:
+                    raise BadValue(f"{path} is not on this mount; give a path below {mount.at}", *place)
+
     def _check_files(self) -> None:
+        """Check that the mounts have the files that programs read, and room for all that exists at the start.
+
+        Whether the files that programs make find room is for the run to show.
+        """
         demand = {name: mount.filesystem.bytes_of(mount.files, 0) for name, mount in self.mounts.items()}
         files_of = {name: mount.files for name, mount in self.mounts.items()}
         most: dict[str, tuple[int, str]] = {}
@@ -381,7 +458,6 @@ class Scenario(Spec):
             for directory, files, size in spec.workload.makes():
                 name = self._mount_for(program, directory)
                 needs = self.mounts[name].filesystem.bytes_of(files, size)
-                demand[name] += needs
                 files_of[name] += files + (not same_directory(directory, self.root_of(name)))
                 most[name] = max(most.get(name, (0, program)), (needs, program))
         for name, count in files_of.items():
@@ -395,31 +471,14 @@ class Scenario(Spec):
                     " make fewer files, give more inodes_per_group, or a larger filesystem", *place,
                 )  # fmt: skip
         for name, size in demand.items():
-            room = self.mounts[name].filesystem.room
-            if size > room and name not in most:
-                message = f"the files need {size} B, and the filesystem has {room} B; give fewer files"
-                raise BadValue(message, "mounts", name, "filesystem", "files")
-            if size > room:
+            filesystem = self.mounts[name].filesystem
+            size += sum(filesystem.bytes_of(1, pages * PAGE_BYTES) for _, pages, _ in self.laid_out(name))
+            if size > filesystem.room:
                 raise BadValue(
-                    f"the files do not fit into {name}: they need {size} B, and the filesystem has {room} B;"
-                    " make fewer or smaller files, or a larger filesystem", *_command_of(most[name][1]),
+                    f"the files that exist at the start need {size} B, and the filesystem has"
+                    f" {filesystem.room} B; give fewer or smaller files",
+                    "mounts", name, "filesystem", "files",
                 )  # fmt: skip
-
-    def _check_writers(self) -> None:
-        """Check that no two programs write the same file."""
-        writers: dict[str, list[tuple[Written, str]]] = {}
-        for program, spec in self.programs.items():
-            files = list(spec.workload.writes())
-            for file in files:
-                for earlier, writer in writers.get(file.path, ()):
-                    if path := file.shared(earlier):
-                        raise BadValue(
-                            f"programs.{writer} and programs.{program} both write {path}, and a file with two"
-                            f" writers is not modelled; give one of them another {spec.workload.file_option}",
-                            *_command_of(program),
-                        )  # fmt: skip
-            for file in files:
-                writers.setdefault(file.path, []).append((file, program))
 
 
 def _command_of(program: str) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def test_inode_is_added_under_the_lock_and_counted() -> None:
         thread: Any = SimpleNamespace(task=task, spent=Spent())
         yield inodes.sb_list_add(thread, 3)
         ended.append((env.now, task.spin_ns))
-        places.append(inodes.new(task, 4, 70))
+        places.append(inodes.new(task.cpu, 4, 70))
 
     for _ in range(2):
         task = env.task("creator")

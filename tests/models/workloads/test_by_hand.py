@@ -16,12 +16,13 @@ from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import Processors
 from wbsim.models.scheduler.runqueue import SchedulerRules
 from wbsim.models.step_lengths import StepLengths
+from wbsim.models.syscalls.block_stream import Blocks
 from wbsim.models.syscalls.process import SystemCalls
-from wbsim.models.syscalls.stream import Calls
+from wbsim.models.syscalls.stream import Calls, Order
 from wbsim.models.time_accounting import Spent
 from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.workloads.dd import DdSpec, dd
-from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
+from wbsim.models.workloads.file_writers import Bounds, Files, FileWriters, Job, Syncs, in_pages, sequential
 from wbsim.models.workloads.fio import FioSpec, fio
 from wbsim.models.workloads.fs_mark import FsMarkSpec, fs_mark
 from wbsim.models.workloads.fs_mark_processes import FsMark
@@ -60,7 +61,7 @@ class Stage:
         """Return the arguments that a workload is made with."""
         parts = SimpleNamespace(
             env=self.env, thread=self._thread, process=self._process, random=self._numbers,
-            lengths=StepLengths(),
+            lengths=StepLengths(), begin=self.env.start,
             variation=lambda name: Draws(lambda count: np.full(count, self.factors.get(name, 1.0))),
         )  # fmt: skip
         return {
@@ -81,10 +82,15 @@ class Stage:
         self.streams.append(name)
         return np.random.default_rng(len(self.streams))
 
-    def fsync(self, thread: Any, inode: Any) -> Steps:
-        """Record fsync(2), which takes 33 ns."""
-        self.log.append((self.env.now, "fsync", inode.name))
+    def fsync(self, thread: Any, inode: Any, datasync: bool = False) -> Steps:
+        """Record fsync(2) or fdatasync(2), which takes 33 ns."""
+        self.log.append((self.env.now, "fdatasync" if datasync else "fsync", inode.name))
         yield 33
+
+    def sync(self, thread: Any) -> Steps:
+        """Record sync(2), which takes 44 ns."""
+        self.log.append((self.env.now, "sync"))
+        yield 44
 
     def _mount_of(self, path: str) -> Any:
         mount = SimpleNamespace(
@@ -156,13 +162,17 @@ class Stage:
         self.log.append((self.env.now, "lock", pages.tolist(), calls))
         return (ns for ns in (self.lock_ns,))
 
-    def zero_end(self, thread: Any, inode: Any) -> Steps:
+    def make_way(self, thread: Any, inode: Any) -> Steps:
         """Record that the end of the file is zeroed, which takes 77 ns."""
-        self.log.append((self.env.now, "zero_end"))
+        self.log.append((self.env.now, "make_way"))
         self.stops_at = None
         yield 77
 
-    def close(self, inode: Any) -> None:
+    def writes_before_close(self, inode: Any) -> bool:
+        """Return False: no file was truncated."""
+        return False
+
+    def close(self, inode: Any, named: bool = False) -> None:
         """Record the close of a file."""
         self.log.append((self.env.now, "close"))
 
@@ -192,7 +202,7 @@ def test_fio_process_writes_its_files_in_turn_between_throttle_calls() -> None:
     3 950    ends
     """
     stage = Stage(room=3)
-    jobs = [Job("/d", [sequential(), sequential()], 5, Calls(user_ns=7))]
+    jobs = [Job("/d", 2, lambda: [sequential(), sequential()], 5, Calls(user_ns=7))]
     writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=0, **stage.parts)
     lines: list[Any] = []
     writers.on_iteration = lines.append
@@ -226,7 +236,7 @@ def test_forked_process_waits_for_the_only_processor() -> None:
     """The parent finds both directories first, and the second process begins when the first has ended."""
     stage = Stage(count=1)
     stage.factors["process 1"] = 2.0
-    jobs = [Job(f"/{name}", [sequential()], 10, Calls(2, 1, 8, 4)) for name in "ab"]
+    jobs = [Job(f"/{name}", 1, lambda: [sequential()], 10, Calls(2, 1, 8, 4)) for name in "ab"]
     writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=7, **stage.parts)
     stage.run()
     made = [entry for entry in stage.log if "directory" in entry]
@@ -246,7 +256,7 @@ def test_calls_are_one_event_from_the_second_on() -> None:
     """The first call puts the inode on its list.  An event has at most `StepLengths.calls` calls."""
     stage = Stage()
     FileWriters(
-        jobs=[Job("/d", [sequential()], StepLengths().calls + 44)], fork_ns=0, start_ns=0,
+        jobs=[Job("/d", 1, lambda: [sequential()], StepLengths().calls + 44)], fork_ns=0, start_ns=0,
         **stage.parts,
     )  # fmt: skip
     stage.run()
@@ -256,11 +266,11 @@ def test_calls_are_one_event_from_the_second_on() -> None:
 def test_write_continues_after_the_end_of_the_file_is_zeroed() -> None:
     """Page 0, pages 1 and 2, the end of the file in 77 ns, page 3 and page 4: calls are joined around it."""
     stage = Stage(stops_at=3)
-    FileWriters(jobs=[Job("/d", [sequential()], 5)], fork_ns=0, start_ns=0, **stage.parts)
+    FileWriters(jobs=[Job("/d", 1, lambda: [sequential()], 5)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
-    events = [entry[1:] for entry in stage.log if entry[1] in ("write", "zero_end") or "dirty" in entry]
-    assert [entry for entry in events if entry[0] in ("write", "zero_end")] == [
-        ("write", [0], 1), ("write", [1, 2], 1), ("write", [3], 1), ("zero_end",),
+    events = [entry[1:] for entry in stage.log if entry[1] in ("write", "make_way") or "dirty" in entry]
+    assert [entry for entry in events if entry[0] in ("write", "make_way")] == [
+        ("write", [0], 1), ("write", [1, 2], 1), ("write", [3], 1), ("make_way",),
         ("write", [3], 1), ("write", [4], 1),
     ]  # fmt: skip
     assert [entry[2] for entry in events if "dirty" in entry] == [1, 2, 1, 1]
@@ -269,10 +279,12 @@ def test_write_continues_after_the_end_of_the_file_is_zeroed() -> None:
 def test_call_continues_behind_the_zeroed_end() -> None:
     """A call of four pages stops in front of page 2, and does not write its first two pages again."""
     stage = Stage(stops_at=2)
-    FileWriters(jobs=[Job("/d", [sequential()], 4, Calls(4))], fork_ns=0, start_ns=0, **stage.parts)
+    FileWriters(
+        jobs=[Job("/d", 1, lambda: [sequential()], 4, Calls(4))], fork_ns=0, start_ns=0, **stage.parts
+    )
     stage.run()
-    assert [entry[1:] for entry in stage.log if entry[1] in ("write", "zero_end")] == [
-        ("write", [0, 1, 2, 3], 4), ("zero_end",), ("write", [2, 3], 4),
+    assert [entry[1:] for entry in stage.log if entry[1] in ("write", "make_way")] == [
+        ("write", [0, 1, 2, 3], 4), ("make_way",), ("write", [2, 3], 4),
     ]  # fmt: skip
 
 
@@ -292,7 +304,7 @@ def test_calls_wait_for_the_inode_s_lock(given: Calls, room: int, locks: list[tu
     """
     stage = Stage(room, stops_at=2)
     stage.lock_ns = 30
-    FileWriters(jobs=[Job("/d", [sequential()], 5, given)], fork_ns=0, start_ns=0, **stage.parts)
+    FileWriters(jobs=[Job("/d", 1, lambda: [sequential()], 5, given)], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     locked = [entry for entry in stage.log if entry[1] == "lock"]
     assert [entry[2:] for entry in locked] == locks
@@ -308,7 +320,7 @@ def writes_of(stage: Stage) -> list[tuple[int, list[int]]]:
 def test_a_call_may_write_a_part_of_a_page() -> None:
     """A page takes four calls, each of 2 + 10 / 4 ns and 3 ns of the program, in complete nanoseconds."""
     stage = Stage(room=1)
-    job = Job("/d", [sequential()], 6, Calls(a_page=4, user_ns=3))
+    job = Job("/d", 1, lambda: [sequential()], 6, Calls(a_page=4, user_ns=3))
     writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     begins = 100 + 100 + 1_000
@@ -331,7 +343,7 @@ def test_blocks_of_several_pages_are_written_in_any_order() -> None:
 def test_job_sleeps_for_its_think_time_after_two_calls() -> None:
     """Two calls of two pages take 44 ns, and a pause of 1 000 ns follows them, also after the last call."""
     stage = Stage()
-    job = Job("/d", [sequential()], 10, Calls(2), think_ns=1_000, think_calls=2)
+    job = Job("/d", 1, lambda: [sequential()], 10, Calls(2), think_ns=1_000, think_calls=2)
     FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     begins = 100 + 100 + 1_000
@@ -352,13 +364,17 @@ def test_period_of_calls_counts_from_the_first_call() -> None:
     If balance_dirty_pages takes 500 ns, the next call is late and begins at once.
     """
     stage = Stage(room=1)
-    FileWriters(jobs=[Job("/d", [sequential()], 8, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
+    FileWriters(
+        jobs=[Job("/d", 1, lambda: [sequential()], 8, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts
+    )
     stage.run()
     begins = 100 + 100 + 1_000
     later = [begins + 512 * call for call in range(1, 8)]
     assert [when for when, _ in writes_of(stage)] == [begins + 12, *later]
     stage = Stage()
-    FileWriters(jobs=[Job("/d", [sequential()], 3, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts)
+    FileWriters(
+        jobs=[Job("/d", 1, lambda: [sequential()], 3, period_ns=100)], fork_ns=0, start_ns=0, **stage.parts
+    )
     stage.run()
     assert [when for when, _ in writes_of(stage)] == [begins + 12, begins + 100, begins + 200]
     assert stage.ended == [begins + 217]
@@ -367,7 +383,7 @@ def test_period_of_calls_counts_from_the_first_call() -> None:
 def test_job_spins_through_a_pause_below_spin_ns() -> None:
     """Two pauses of 88 ns count as user time if *spin_ns* is 89, and are slept through if *spin_ns* is 88."""
     stage = Stage()
-    job = Job("/d", [sequential()], 3, period_ns=100, spin_ns=89)
+    job = Job("/d", 1, lambda: [sequential()], 3, period_ns=100, spin_ns=89)
     writers = FileWriters(jobs=[job], fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     assert writers.user_ns == 2 * 88
@@ -388,10 +404,10 @@ def test_jobs_begin_late_or_after_others() -> None:
     """
     stage = Stage(count=4)
     jobs = [
-        Job("/a", [sequential()], 2, think_ns=130 * MS),
-        Job("/b", [sequential()], 1, delay_ns=150 * MS),
-        Job("/c", [sequential()], 1, after_others=True),
-        Job("/d", [sequential()], 1),
+        Job("/a", 1, lambda: [sequential()], 2, think_ns=130 * MS),
+        Job("/b", 1, lambda: [sequential()], 1, delay_ns=150 * MS),
+        Job("/c", 1, lambda: [sequential()], 1, after_others=True),
+        Job("/d", 1, lambda: [sequential()], 1),
     ]
     FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
@@ -401,9 +417,9 @@ def test_jobs_begin_late_or_after_others() -> None:
 
 
 def test_a_file_is_synced_before_it_is_closed() -> None:
-    """A job with *fsyncs* calls fsync(2) and then close(2) for each of its files."""
+    """A job that syncs at its end calls fsync(2) and then close(2) for each of its files."""
     stage = Stage()
-    jobs = [Job("/d", [sequential(), sequential()], 1, fsyncs=True)]
+    jobs = [Job("/d", 2, lambda: [sequential(), sequential()], 1, syncs=Syncs(at_end="fsync"))]
     FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
     stage.run()
     assert [entry[1] for entry in stage.log[-4:]] == ["fsync", "close", "fsync", "close"]
@@ -421,21 +437,21 @@ def test_fio_and_dd_make_jobs_of_their_options() -> None:
     )  # fmt: skip
     writers = fio(spec=spec, program_scale=1.5, start_ns=3, **stage.parts)
     assert stage.streams == ["job 0", "job 1", "job 2"]
-    assert [(job.directory, len(job.orders), job.length) for job in writers.jobs] == [
+    assert [(job.directory, len(job.orders()), job.length) for job in writers.jobs] == [
         ("/a", 2, 8), ("/b", 2, 8), ("/c", 2, 8),
     ]  # fmt: skip
-    orders = [job.orders[0](8).tolist() for job in writers.jobs]
+    orders = [job.orders()[0](8).tolist() for job in writers.jobs]
     assert orders[1] == list(range(8)) != orders[0]
     assert sorted(orders[0]) == sorted(orders[2]) == list(range(8))
-    assert {(job.calls, job.fsyncs) for job in writers.jobs} == {
-        (Calls(user_ns=15, random=True), False), (Calls(user_ns=15), False),
+    assert {(job.calls, job.syncs) for job in writers.jobs} == {
+        (Calls(user_ns=15, random=True), Syncs()), (Calls(user_ns=15), Syncs()),
     }  # fmt: skip
     assert [job.calls.random for job in writers.jobs] == [True, False, True]
     assert writers.fork_ns == 150
     dds = DdSpec(directories=("/d",), streams=2, bs=4 * PAGE, count=3, zero_page_time=10, fork_time=7,
                 app_user_time=5, read_time=6)  # fmt: skip
     copies = dd(spec=dds, program_scale=2.0, start_ns=3, **stage.parts)
-    assert [(job.directory, len(job.orders), job.length) for job in copies.jobs] == 2 * [("/d", 1, 12)]
+    assert [(job.directory, len(job.orders()), job.length) for job in copies.jobs] == 2 * [("/d", 1, 12)]
     assert {job.calls for job in copies.jobs} == {Calls(4, 1, 10, 92)}
     assert copies.fork_ns == 14
     assert (dds.total_files, dds.bytes_each, spec.total_files, spec.total_bytes) == (
@@ -593,6 +609,11 @@ def test_program_scale_lengthens_the_own_time_of_fs_mark() -> None:
     assert (program.user_ns, program.system_ns) == (2 * 80, 2 * (120 + 12 + 5))
 
 
+def no_order() -> list[Order]:
+    """Stand for the orders of a job."""
+    return []
+
+
 def test_options_of_fio_become_fields_of_a_job() -> None:
     """Blocks of 8 KiB at 4 MiB/s are 1/512 s apart, and blocks of 1 KiB are quarters of a page.
 
@@ -606,27 +627,33 @@ def test_options_of_fio_become_fields_of_a_job() -> None:
         spin_time=89,
     )  # fmt: skip
     first, second = fio(spec=spec, program_scale=1.0, start_ns=0, **stage.parts).jobs
-    assert first._replace(orders=()) == Job(
+    assert first._replace(orders=no_order) == Job(
         "/a",
-        (),
+        1,
+        no_order,
         8,
         Calls(2, 1, 10),
         period_ns=S // 512,
         think_calls=3,
         delay_ns=7,
-        fsyncs=True,
+        files=Files([], pages=8),
+        syncs=Syncs(at_end="fsync"),
         spin_ns=89,
+        after=[],
     )
-    assert second._replace(orders=()) == Job(
+    assert second._replace(orders=no_order) == Job(
         "/a",
-        (),
+        1,
+        no_order,
         32,
         Calls(1, 4, 10),
         think_ns=5,
         think_calls=3,
         delay_ns=7,
         after_others=True,
+        files=Files([], pages=8),
         spin_ns=89,
+        after=[],
     )
 
 
@@ -641,3 +668,321 @@ def test_writes_within_a_page_cost_their_calls() -> None:
         times.append(only(machine.programs).system_ns)
     costs = case.scenario.machine.processors
     assert times[1] - times[0] == 4 * 3 * round(costs.paths.write.call_ns * costs.writer_scale)
+
+
+def wrote(stage: Stage, **job: Any) -> list[tuple[int, Any]]:
+    """Run a job, whose files are made at 1 200 ns, 2 200 ns ...; return its writes, syncs and closes.
+
+    The times count from the last creation on.
+    """
+    fields = {"directory": "/d", "file_count": 1, "orders": lambda: [sequential()], "length": 4, **job}
+    one_job = Job(**fields)
+    FileWriters(jobs=[one_job], fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    begins = 200 + 1_000 * one_job.file_count
+    calls = []
+    for when, what, *more in stage.log:
+        if what == "write":
+            calls.append((when - begins, more[0]))
+        elif what in ("fsync", "fdatasync"):
+            calls.append((when - begins, f"{what} {(int(more[0].split(':')[1]) - 200) // 1_000}"))
+        elif what == "close":
+            calls.append((when - begins, what))
+    return calls
+
+
+@pytest.mark.parametrize(("datasync", "call"), [(False, "fsync 1"), (True, "fdatasync 1")])
+def test_job_syncs_after_each_second_write(datasync: bool, call: str) -> None:
+    """The first call of 12 ns is an event, and later ones are joined up to the sync of 33 ns.
+
+    No sync follows the last write.
+    """
+    syncs = Syncs(2, datasync)
+    assert wrote(Stage(), length=6, syncs=syncs) == [
+        (12, [0]), (12, [1]), (24, call), (57, [2, 3]), (81, call), (114, [4, 5]), (138, "close"),
+    ]  # fmt: skip
+    assert [when for when, what in wrote(Stage(), length=5, syncs=syncs) if what == call] == [24, 81]
+    assert [when for when, what in wrote(Stage(), length=2, syncs=syncs) if what == call] == []
+
+
+def test_sync_comes_before_a_pause_of_the_same_call() -> None:
+    """The pause of 100 ns follows the sync of 33 ns; a joined call is logged at its begin."""
+    job: dict[str, Any] = {"syncs": Syncs(1), "think_ns": 100, "think_calls": 2}
+    assert [(when, what) for when, what in wrote(Stage(), length=3, **job) if what != "close"] == [
+        (12, [0]), (12, "fsync 1"), (45, [1]), (57, "fsync 1"), (190, [2]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("at_end", "calls"), [("fsync", 2), ("fdatasync", 2), ("", 0)])
+def test_each_file_is_synced_at_the_end(at_end: Any, calls: int) -> None:
+    """In the order of the files, each before its close."""
+    job: dict[str, Any] = {"file_count": 2, "orders": lambda: [sequential(), sequential()], "length": 1}
+    closes = wrote(Stage(), syncs=Syncs(at_end=at_end), **job)[2:]
+    names = [what for _, what in closes]
+    assert names == ([f"{at_end} 1", "close", f"{at_end} 2", "close"] if calls else ["close", "close"])
+
+
+def pages_of(calls: list[tuple[int, Any]]) -> list[int]:
+    """Return the pages that *calls* write, in their order."""
+    return [page for _, pages in calls if isinstance(pages, list) for page in pages]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "pages"),
+    [
+        (Bounds(), 4), (Bounds(passes=3), 12), (Bounds(total_bytes=PAGE), 1),
+        (Bounds(total_bytes=4 * PAGE), 4), (Bounds(total_bytes=10 * PAGE), 10),
+        (Bounds(passes=2, total_bytes=3 * PAGE), 3), (Bounds(runtime_ns=1), 1),
+        (Bounds(runtime_ns=12), 1), (Bounds(runtime_ns=13), 2), (Bounds(runtime_ns=1_000), 4),
+        (Bounds(passes=3, runtime_ns=61), 6), (Bounds(runtime_ns=61, only_time=True), 6),
+        (Bounds(runtime_ns=24, ramp_ns=37, only_time=True), 6),
+    ],
+)  # fmt: skip
+def test_bounds_end_the_writes_of_a_job(bounds: Bounds, pages: int) -> None:
+    """A file of four pages, each of which takes 12 ns: 61 ns are over within the sixth call.
+
+    The number of passes, a number of pages, a time, or a time that begins after another one.
+    """
+    assert pages_of(wrote(Stage(), bounds=bounds)) == [page % 4 for page in range(pages)]
+
+
+def test_syncs_and_pauses_count_the_calls_of_all_passes() -> None:
+    """A file of three pages is written twice: the syncs follow the second call and the fourth."""
+    job: dict[str, Any] = {"length": 3, "bounds": Bounds(passes=2)}
+    calls = [what for _, what in wrote(Stage(), syncs=Syncs(2), **job)]
+    assert calls == [[0], [1], "fsync 1", [2], [0], "fsync 1", [1, 2], "close"]
+    calls = wrote(Stage(), think_ns=1_000, think_calls=2, **job)
+    assert sum(when >= 1_000 for when, what in calls if isinstance(what, list)) >= 2
+    assert calls[-1] == (6 * 12 + 3 * 1_000, "close")
+
+
+def test_blocks_of_a_job_are_its_calls() -> None:
+    """Two files with blocks of 3 000 B, which take 2 ns and 10 ns for 4 096 B: 9 ns a call."""
+
+    def blocks() -> list[Blocks]:
+        return [Blocks(np.array([0, 3_000]), np.array([3_000, 3_000])) for _ in range(2)]
+
+    job: dict[str, Any] = {"file_count": 2, "length": 2, "blocks": blocks, "syncs": Syncs(3)}
+    calls = wrote(Stage(), bounds=Bounds(passes=2), **job)
+    assert calls[:5] == [(9, [0]), (18, [0]), (27, [0, 1]), (27, "fsync 2"), (69, [0, 1])]
+    assert len(pages_of(calls)) == 2 * 6
+    assert [what for _, what in calls if not isinstance(what, list)] == [
+        "fsync 2",
+        "fsync 1",
+        "close",
+        "close",
+    ]
+
+
+def test_job_begins_when_its_awaited_jobs_are_over() -> None:
+    """The parent looks every 100 ms; /b waits for /a alone, and /c for both."""
+    stage = Stage(count=4)
+    jobs = [
+        Job("/a", 1, lambda: [sequential()], 1, think_ns=130 * MS),
+        Job("/b", 1, lambda: [sequential()], 1, after=[0], think_ns=50 * MS),
+        Job("/c", 1, lambda: [sequential()], 1, after=[0, 1]),
+        Job("/d", 1, lambda: [sequential()], 1),
+    ]
+    FileWriters(jobs=jobs, fork_ns=0, start_ns=0, **stage.parts)
+    stage.run()
+    creations = {entry[3]: entry[0] // MS for entry in stage.log if "create" in entry}
+    assert creations == {"/a": 0, "/d": 0, "/b": 200, "/c": 300}
+
+
+def test_jobs_of_one_name_are_counted_together() -> None:
+    """Job a has two processes: one ends later; the other begins earlier."""
+    stage = Stage(count=4)
+    jobs = [
+        Job("/a", 1, lambda: [sequential()], 3, Calls(user_ns=5), name="a"),
+        Job("/b", 2, lambda: [sequential(), sequential()], 2, Calls(user_ns=7), name="b"),
+        Job("/c", 1, lambda: [sequential()], 10, Calls(user_ns=5), name="a"),
+    ]
+    writers = FileWriters(jobs=jobs, fork_ns=50, start_ns=0, **stage.parts)
+    stage.run()
+    done = writers.jobs_done
+    a, b = done["a"], done["b"]
+    assert list(done) == ["a", "b"]
+    assert (a.files, a.bytes, a.writes, a.user_ns) == (2, 13 * PAGE, 13, 13 * 5)
+    assert (b.files, b.bytes, b.writes, b.user_ns) == (2, 4 * PAGE, 4, 4 * 7)
+    assert (a.system_ns, b.system_ns) == (13 * 12 + 2 * 5, 4 * 12 + 2 * 5)
+    # The first begins 100 ns earlier, and the last writes for 119 ns longer.
+    assert a.took_ns == 2 * 50 + 100 + 1_000 + 10 * 17 + 5
+    assert b.took_ns == 100 + 2_000 + 4 * 19 + 2 * 5
+    assert (a.latencies.write.count, b.latencies.creat.count) == (13, 2)
+    assert writers.latencies.write.count == 17
+    assert writers.written_bytes == 17 * PAGE
+
+
+@pytest.mark.parametrize(
+    ("method", "calls"),
+    [
+        (0, ["close", "close", "close"]),
+        (1, ["fsync 0", "close", "fsync 1", "close", "fsync 2", "close"]),
+        (2, ["close", "close", "close", "sync", "fsync 0"]),
+        (3, ["close", "close", "close", "fsync 2", "fsync 1", "fsync 0"]),
+        (4, ["close", "close", "close", "sync", "fsync 2", "fsync 1", "fsync 0"]),
+        (5, ["close", "close", "close", "fsync 0", "fsync 1", "fsync 2"]),
+        (6, ["close", "close", "close", "sync", "fsync 0", "fsync 1", "fsync 2"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [0, PAGE, 10 * PAGE])
+def test_sync_method_of_fs_mark_orders_its_calls(method: int, calls: list[str], size: int) -> None:
+    """Three files; their syncs are part of the loop, and so of the rate."""
+    stage = Stage()
+    program = run_fs_mark(
+        stage, processes=1, directories=("/a",), files=3, loops=1, file_size=size, sync_method=method
+    )
+    stage.run()
+    names = list(dict.fromkeys(entry[2] for entry in stage.log if entry[1] == "fsync"))
+    if method in (3, 4):
+        names.reverse()
+    creations = sorted(names, key=lambda name: int(name.split(":")[1]))
+    assert names == creations, "files have the time of their creation as a name"
+    assert [
+        f"fsync {creations.index(entry[2])}" if entry[1] == "fsync" else entry[1]
+        for entry in stage.log if entry[1] in ("fsync", "sync", "close")
+    ] == calls  # fmt: skip
+    writes_ns = {0: 0, PAGE: 12, 10 * PAGE: 42 + 42 + 22}[size]
+    syncs_ns = 33 * sum(call.startswith("fsync") for call in calls) + 44 * calls.count("sync")
+    loop_ns = 100 + 3 * (100 + 1_000 + writes_ns + 5) + syncs_ns
+    assert program.iterations[0].end_ns == 70 + loop_ns
+    assert program.iterations[0].files_per_sec == pytest.approx(3 * S / loop_ns)
+
+
+def dd_job(bs: int, **fields: Any) -> Job:
+    """Return the job of a dd of three blocks of *bs* bytes into /d/f, with 5 + 6 ns a block, 10 ns a page."""
+    spec = DdSpec.model_validate({
+        "directories": ("/d",), "names": ("f",), "streams": 1, "bs": bs, "count": 3, "zero_page_time": 10,
+        "fork_time": 7, "app_user_time": 5, "read_time": 6, **fields,
+    })  # fmt: skip
+    (job,) = dd(spec=spec, program_scale=1.0, start_ns=0, **Stage().parts).jobs
+    return job
+
+
+@pytest.mark.parametrize(
+    ("bs", "length", "calls"),
+    [
+        (PAGE, 3, Calls(1, 1, 5, 16)), (4 * PAGE, 12, Calls(4, 1, 5, 46)), (1_024, 3, Calls(1, 4, 5, 8)),
+        (6_144, 3, Calls(1, 1, 5, 21)), (3_000, 3, Calls(1, 1, 5, 13)),
+    ],
+)  # fmt: skip
+def test_block_of_dd_is_read_and_written(bs: int, length: int, calls: Calls) -> None:
+    """read(2) clears the share of pages that the block has."""
+    job = dd_job(bs)
+    assert (job.length, job.calls) == (length, calls)
+    assert (job.blocks is None) == (bs not in (6_144, 3_000))
+
+
+@pytest.mark.parametrize(
+    ("fields", "cut_at", "first"),
+    [
+        ({}, 0, 0), ({"keeps": True}, -1, 0), ({"seek": 2}, 8, 8), ({"seek": 2, "keeps": True}, -1, 8),
+    ],
+)  # fmt: skip
+def test_dd_skips_and_keeps_what_its_operands_say(fields: dict[str, Any], cut_at: int, first: int) -> None:
+    """A file loses the pages behind the skipped ones, unless it is not truncated."""
+    job = dd_job(4 * PAGE, **fields)
+    assert job.files == Files(["/d/f"], cut_at=cut_at)
+    assert job.orders()[0](3).tolist() == [first, first + 1, first + 2]
+
+
+def test_odd_blocks_of_dd_follow_the_skipped_ones() -> None:
+    """Blocks of 6 144 B from the second on, which is the third page."""
+    blocks = dd_job(6_144, seek=2).blocks
+    assert blocks is not None
+    (of_file,) = blocks()
+    assert (of_file.places.tolist(), of_file.sizes.tolist()) == ([12_288, 18_432, 24_576], [6_144] * 3)
+
+
+def test_flags_and_syncs_of_dd_reach_its_calls() -> None:
+    """oflag=append, oflag=sync or dsync, conv=fsync or fdatasync."""
+    assert dd_job(PAGE, appends=True).calls == Calls(1, 1, 5, 16, appends=True)
+    for sync in ("O_SYNC", "O_DSYNC"):
+        assert dd_job(PAGE, sync=sync).calls.sync == sync
+    for at_end in ("fsync", "fdatasync", ""):
+        assert dd_job(PAGE, at_end=at_end).syncs == Syncs(at_end=at_end)
+
+
+def fio_job(**fields: Any) -> Job:
+    """Return the only job of a fio with files of 16 pages and *fields*."""
+    spec = FioSpec.model_validate({
+        "rw": "write", "numjobs": 1, "directories": ("/a",), "nrfiles": 1, "filesize": 16 * PAGE,
+        "app_time": 10, "fork_time": 0, "start_time": 0, "idle_time": 0, "spin_time": 89, **fields,
+    })  # fmt: skip
+    (job,) = fio(spec=spec, program_scale=1.0, start_ns=0, **Stage().parts).jobs
+    return job
+
+
+@pytest.mark.parametrize(
+    ("fields", "bounds"),
+    [
+        ({}, Bounds()), ({"loops": 3}, Bounds(passes=3)),
+        ({"io_size": 5 * PAGE}, Bounds(total_bytes=5 * PAGE)),
+        ({"io_size": 5 * PAGE, "loops": 2}, Bounds(passes=2, total_bytes=10 * PAGE)),
+        ({"io_size": 5 * PAGE, "bs": PAGE // 2}, Bounds(total_bytes=5 * PAGE)),
+        ({"runtime": 7, "ramp_time": 2, "time_based": True}, Bounds(1, 0, 7, 2, True)),
+    ],
+)  # fmt: skip
+def test_bounds_of_a_fio_job_follow_from_its_options(fields: dict[str, Any], bounds: Bounds) -> None:
+    """The size that is written counts for all passes together."""
+    assert fio_job(**fields).bounds == bounds
+
+
+def test_rate_of_blocks_of_several_sizes_counts_bytes() -> None:
+    """A call of one size has a period; with several sizes, each byte counts."""
+    assert (fio_job(rate=4_000).period_ns, fio_job(rate=4_000).rate) == (1_024_000_000, 0)
+    uneven = fio_job(rate=4_000, bs_max=2 * PAGE)
+    assert (uneven.period_ns, uneven.rate) == (0, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("fields", "syncs"),
+    [
+        ({}, Syncs()), ({"fsync": 3}, Syncs(3)), ({"fdatasync": 3}, Syncs(3, True)),
+        ({"end_fsync": True}, Syncs(at_end="fsync")), ({"fsync_on_close": True}, Syncs(at_end="fsync")),
+        ({"unlink": True}, Syncs(unlinks=True)),
+        ({"fdatasync": 2, "end_fsync": True}, Syncs(2, True, "fsync")),
+    ],
+)  # fmt: skip
+def test_syncs_of_a_fio_job_follow_from_its_options(fields: dict[str, Any], syncs: Syncs) -> None:
+    """fsync and fdatasync count writes."""
+    assert fio_job(**fields).syncs == syncs
+
+
+@pytest.mark.parametrize(
+    ("fields", "files"),
+    [
+        ({}, Files(["/a/j.0.0"], prepares="", pages=16)),
+        ({"create_on_open": False}, Files(["/a/j.0.0"], prepares="none", pages=16)),
+        ({"create_on_open": False, "fallocate": "native"}, Files(["/a/j.0.0"], prepares="native", pages=16)),
+        ({"create_on_open": False, "fallocate": "keep", "file_append": True},
+         Files(["/a/j.0.0"], prepares="", pages=16)),
+        ({"filesize": 16 * PAGE + 1, "filename": "x"}, Files(["/a/x"], prepares="", pages=17)),
+    ],
+)  # fmt: skip
+def test_files_of_a_fio_job_follow_from_its_options(fields: dict[str, Any], files: Files) -> None:
+    """A file that exists keeps its pages; the parent makes the others, unless the job does."""
+    assert fio_job(names=("j",), **fields).files == files
+
+
+def test_paces_of_a_fio_job_follow_from_its_options() -> None:
+    """A rate in bytes or in blocks a second, and the depth of io_uring alone."""
+    assert fio_job(rate=PAGE * 4).period_ns == S // 4
+    assert fio_job(rate=PAGE * 4, bs=2 * PAGE).period_ns == S // 2
+    assert fio_job(rate_iops=250).period_ns == 4 * MS
+    assert fio_job(iodepth=8).in_flight == 0
+    assert fio_job(iodepth=8, ioengine="io_uring").in_flight == 8
+    assert fio_job(file_append=True).calls.appends
+    assert fio_job(sync="O_DSYNC").calls.sync == "O_DSYNC"
+
+
+def test_job_waits_for_all_clones_of_the_awaited_one() -> None:
+    """The fourth job waits for both clones of the first one."""
+    spec = FioSpec.model_validate({
+        "rw": "write", "numjobs": 4, "directories": ("/a",), "nrfiles": 1, "filesize": PAGE,
+        "names": ("a", "a", "b", "c"), "wait_for": ("", "", "", "a"), "app_time": 10, "fork_time": 0,
+        "start_time": 0, "idle_time": 0, "spin_time": 0,
+    })  # fmt: skip
+    jobs = fio(spec=spec, program_scale=1.0, start_ns=0, **Stage().parts).jobs
+    assert [list(job.after) for job in jobs] == [[], [], [], [0, 1]]
+    assert [job.name for job in jobs] == ["a", "a", "b", "c"]

@@ -8,6 +8,7 @@ import pytest
 
 from wbsim.models.workloads import dd, fio, fs_mark
 from wbsim.models.workloads.command_line import CommandError
+from wbsim.sim.param import Inputs
 from wbsim.sim.units import MIB
 
 
@@ -20,7 +21,12 @@ def test_dd_command_lines_become_fields() -> None:
         "directories": ["/mnt"],
         "bs": MIB,
         "count": 10,
-        "fsyncs": False,
+        "seek": 0,
+        "keeps": False,
+        "appends": False,
+        "sync": "",
+        "at_end": "",
+        "ignored": [],
         "names": ["t0", "t1"],
     }
     assert dd.parse_commands(["dd if=/dev/zero of=a/t bs=8kB count=1"])["bs"] == 8_000
@@ -29,8 +35,14 @@ def test_dd_command_lines_become_fields() -> None:
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
-        ("dd if=/dev/zero of=a count=1 conv=fsync,notrunc", "conv=fsync,notrunc is not modelled"),
-        ("dd if=/dev/zero of=a count=1 oflag=direct", "oflag= is not modelled"),
+        (
+            "dd if=/dev/zero of=a count=1 conv=fsync,ucase",
+            "^conv=ucase is not modelled; use fsync, fdatasync, notrunc, noerror, or leave it out$",
+        ),
+        (
+            "dd if=/dev/zero of=a count=1 oflag=direct",
+            "^oflag=direct is not modelled: it writes around the page cache, and writeback is about",
+        ),
         ("dd of=a count=1", "if=/dev/zero"),
         ("dd if=/dev/zero of=a bs=1q count=1", "'1q' is not a number for dd"),
         ("cp a b", "is not a dd command"),
@@ -44,6 +56,13 @@ def test_bad_dd_lines_name_the_remedy(line: str, hint: str) -> None:
 
 
 FIO = "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none"
+NEITHER_GIVEN: Inputs = {
+    "ignored": [], "create_on_open": True, "fallocate": "none", "overwrite": False, "file_append": False,
+    "fsync": 0, "fdatasync": 0, "sync": "", "filename": "", "filename_format": "", "bs_max": None,
+    "io_size": None, "loops": 1, "runtime": 0, "ramp_time": 0, "time_based": False, "norandommap": False,
+    "rate_iops": None, "wait_for": "", "unlink": False,
+}  # fmt: skip
+"""Further fields of `FIO`."""
 
 
 def test_fio_command_line_becomes_jobs() -> None:
@@ -53,7 +72,7 @@ def test_fio_command_line_becomes_jobs() -> None:
         "kind": "fio", "rw": "randwrite", "bs": 4_096, "numjobs": 2, "directories": ["/d/a", "/d/b"],
         "names": ["a", "b"], "nrfiles": 4, "filesize": 256 * MIB, "thinktime": 0, "thinktime_blocks": 1,
         "startdelay": 0, "rate": None, "stonewall": False, "end_fsync": False, "fsync_on_close": False,
-        "ioengine": "psync", "iodepth": 1,
+        "ioengine": "psync", "iodepth": 1, **NEITHER_GIVEN,
     }  # fmt: skip
     assert fio.parse_command(f"{FIO} --filesize=64M --numjobs=3 --name=a")["directories"] == ["."]
     mixed = fio.parse_command(f"{FIO} --filesize=64M --name=a --name=b --rw=write")
@@ -63,16 +82,22 @@ def test_fio_command_line_becomes_jobs() -> None:
 @pytest.mark.parametrize(
     ("change", "hint"),
     [
-        (" --name=a", "the file size is missing"),
+        (" --name=a", "the size is missing; give size or filesize"),
         (" --size=1m", "no job"),
-        (" --size=1m --direct=1 --name=a", "argument --direct"),
+        (
+            " --size=1m --direct=1 --name=a",
+            "^direct=1: is not modelled: direct=1 writes around the page cache",
+        ),
         (" --size=1x --name=a", "is not a size for fio"),
         (
             " --size=1m --verify=md5 --name=a",
-            "^--verify is not modelled; modelled are: --name, --rw, --readwrite,",
+            "^verify=md5: is not modelled: it reads what was written$",
         ),
-        (" --size=1m --name=a job.fio", "options next to a job file are not modelled"),
-        (" --size=1m --name=a --thinktime=1.5ms", r"'1\.5ms' is not a time for fio"),
+        (
+            " --size=1m --name=a job.fio",
+            "jobs of the command line and job files are two runs; give one of them",
+        ),
+        (" --size=1m --name=a --thinktime=1.5ms", r"^thinktime=1\.5ms: is not a time for fio"),
         (" --size=1m --name=a --startdelay=2w", "the default unit is s"),
         (" --size=1m --name='a", "No closing quotation"),
         (" --size=1m --filesize=4m --name=a", "partly empty"),
@@ -109,15 +134,20 @@ def test_fio_suffixes_are_powers_of_1024(text: str, size: int) -> None:
 
 
 def test_several_dds_differ_only_in_their_files() -> None:
-    """The streams have a directory each or one for all, and each writes to its own file."""
+    """The streams have a directory each or one for all, and may share a file."""
     line = "dd if=/dev/zero of=/{}/t bs=4k count={}"
     assert dd.parse_commands([line.format("a", 1), line.format("b", 1)])["directories"] == ["/a", "/b"]
-    with pytest.raises(CommandError, match="two streams write to the same file; give each a different of="):
-        dd.parse_commands([line.format("a", 1), line.format("a", 1)])
-    with pytest.raises(CommandError, match="the streams differ in bs, count or conv; give all the same"):
+    with pytest.raises(CommandError, match="the streams differ in more than of=; give all the same, or a"):
         dd.parse_commands([line.format("a", 1), line.format("b", 2)])
-    with pytest.raises(ValueError, match="4000 B does not fit pages; give a multiple or a divisor of 4096 B"):
-        dd.DdSpec(directories=("/a",), streams=1, bs=4_000, count=1, zero_page_time=0, fork_time=0)
+    given = {"directories": ("/a",), "streams": 1, "count": 1, "zero_page_time": 0, "fork_time": 0}
+    with pytest.raises(ValueError, match="Input should be greater than 0"):
+        dd.DdSpec.model_validate({**given, "bs": 0})
+    with pytest.raises(ValueError, match="4000 B that are appended must be whole pages or divide one"):
+        dd.DdSpec.model_validate({**given, "bs": 4_000, "appends": True})
+    with pytest.raises(ValueError, match="3 blocks of 2048 B end inside a page; give a multiple of 4096 B"):
+        dd.DdSpec.model_validate({**given, "bs": 2_048, "seek": 3})
+    for fields in ({"bs": 4_000}, {"bs": 2_048, "appends": True}, {"bs": 2_048, "seek": 4}):
+        dd.DdSpec.model_validate({**given, **fields})
     with pytest.raises(ValueError, match="2 directories for 3 streams; give 1 or 3"):
         dd.DdSpec(directories=("/a", "/b"), streams=3, bs=4_096, count=1, zero_page_time=0, fork_time=0)
 
@@ -125,9 +155,10 @@ def test_several_dds_differ_only_in_their_files() -> None:
 def test_dd_syncs_with_conv_fsync_or_fdatasync() -> None:
     """All streams have the same conv."""
     line = "dd if=/dev/zero of=/a/t bs=1M count=4"
-    for more, fsyncs in (("", False), (" conv=fsync", True), (" conv=fdatasync", True)):
-        assert dd.parse_commands([line + more])["fsyncs"] is fsyncs
-    with pytest.raises(CommandError, match="the streams differ in bs, count or conv"):
+    for more in ("", "fsync", "fdatasync"):
+        assert dd.parse_commands([f"{line} conv={more}"])["at_end"] == more
+    assert dd.parse_commands([f"{line} conv=fdatasync,notrunc,fsync"])["at_end"] == "fsync"
+    with pytest.raises(CommandError, match="the streams differ in more than of="):
         dd.parse_commands([line, line.replace("/a/", "/b/") + " conv=fsync"])
 
 
@@ -145,7 +176,7 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
         "startdelay": [0, 2_000_000_000, 0, 0], "rate": [None, MIB, None, None],
         "stonewall": [False, False, True, False], "end_fsync": [False, False, True, True],
         "fsync_on_close": False, "names": ["a", "b", "c", "c"],
-        "ioengine": ["psync", "psync", "io_uring", "io_uring"], "iodepth": [1, 1, 8, 8],
+        "ioengine": ["psync", "psync", "io_uring", "io_uring"], "iodepth": [1, 1, 8, 8], **NEITHER_GIVEN,
     }  # fmt: skip
     spec = fio.FioSpec.model_validate(
         {
@@ -161,9 +192,12 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
     assert (spec.total_files, spec.total_bytes) == (10, 4 * MIB)
     with pytest.raises(ValueError, match="2 values for 3 jobs; give 1 or 3"):
         fio.FioSpec.model_validate({**spec.inputs(), "numjobs": 3, "bs": [4_096, 8_192]})
-    for bs in (0, 3_000, 6_144):
-        with pytest.raises(ValueError, match=f"{bs} B does not fit pages; give a multiple or a divisor"):
+    with pytest.raises(ValueError, match="0 B is too small; give at least a byte"):
+        fio.FioSpec.model_validate({**spec.inputs(), "bs": 0})
+    for bs in (3_000, 6_144):
+        with pytest.raises(ValueError, match="blocks of io_uring must be whole pages or divide one"):
             fio.FioSpec.model_validate({**spec.inputs(), "bs": bs})
+        fio.FioSpec.model_validate({**spec.inputs(), "bs": bs, "ioengine": "psync"})
 
 
 JOBS = """\
@@ -171,7 +205,7 @@ JOBS = """\
 [global]
 rw=write
 size = ${MUCH}
-create_on_open
+create_on_open=1
 fallocate=none
 [first]
 directory=/a
@@ -188,7 +222,7 @@ directory=/b
 def test_fio_reads_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A [global] section holds for the jobs below it.
 
-    An option without a value is true, and variables come from the environment.
+    A flag without a value is true, and variables come from the environment.
     """
     monkeypatch.setenv("MUCH", "2m")
     path = tmp_path / "jobs.fio"
@@ -198,6 +232,11 @@ def test_fio_reads_a_job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         [4_096, 8_192], ["/a", "/b"], [False, True],
     )  # fmt: skip
     assert (fields["rw"], fields["filesize"], fields["numjobs"]) == ("write", 2 * MIB, 2)
+    path.write_text(JOBS.replace("create_on_open=1", "create_on_open"))
+    with pytest.raises(
+        CommandError, match=r"jobs\.fio:5: create_on_open: a value is missing; write create_on_open=VALUE$"
+    ):
+        fio.parse_command(f"fio {path}")
     path.write_text("rw=write\n[a]\n")
     with pytest.raises(CommandError, match=r"jobs\.fio:1: 'rw=write' is before the first section"):
         fio.parse_command(f"fio {path}")
@@ -221,13 +260,13 @@ def test_options_before_the_first_name_hold_for_all_jobs() -> None:
     assert fio.parse_command(f"{FIO} --readwrite=write --filesize=1m --name=a")["rw"] == "write"
     with pytest.raises(CommandError, match="'cp a b' is not a fio command; begin with fio"):
         fio.parse_command("cp a b")
-    with pytest.raises(ValueError, match="give a multiple of 4096 B"):
+    with pytest.raises(ValueError, match="4095 B are less than a block of 4096 B; give at least a block"):
         fio.FioSpec(
             rw="write",
             numjobs=1,
             directories=("/a",),
             nrfiles=1,
-            filesize=5_000,
+            filesize=4_095,
             app_time=0,
             fork_time=0,
             start_time=0,
@@ -245,11 +284,13 @@ def test_fs_mark_has_the_defaults_of_the_tool() -> None:
     assert fields == {
         "kind": "fs_mark", "processes": 4, "directories": ["a", "b"], "files": 1_000, "file_size": 51_200,
         "write_size": 16_384, "loops": 1, "subdirs": 0, "per_subdir": 0,
+        "sync_method": 0, "ignored": ["-k"],
     }  # fmt: skip
     every = fs_mark.parse_command("fs_mark -S0 -L 2 -n 3 -s 4 -w 5 -D 6 -N 7 -p 8 -r 9 -l log -v -d a")
+    assert every["ignored"] == ["-v", "-l", "-p"]
     names = ("loops", "files", "file_size", "write_size", "subdirs", "per_subdir")
     assert [every[name] for name in names] == [2, 3, 4, 5, 6, 7]
-    with pytest.raises(CommandError, match="-F is not modelled, because it fills the filesystem"):
+    with pytest.raises(CommandError, match="-F is not modelled: it runs until no room is left; use -L"):
         fs_mark.parse_command("fs_mark -S0 -L 2 -F -d a")
     for processes, hint in ((3, "3 processes are not a multiple of 2 directories"), (66, "give at most 64")):
         with pytest.raises(ValueError, match=hint):

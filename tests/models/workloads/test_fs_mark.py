@@ -32,7 +32,12 @@ def test_command_line_of_report_p13_is_read() -> None:
     ("line", "hint"),
     [
         ("fs_mark -S0 -n 10 -L 2", "required: -d"),
-        ("fs_mark -d a -L 2", "use -S0"),
+        ("fs_mark -d a -S 7 -L 2", "-S 7 is refused by fs_mark; give at most 6$"),
+        ("fs_mark -d a -S0 -n 1000001 -L 2", "-n 1000001 is refused by fs_mark; give at most 1000000$"),
+        ("fs_mark -d a -S0 -w 1048577 -L 2", "-w 1048577 is refused by fs_mark; give at most 1048576 B$"),
+        ("fs_mark -d a -S0 -t 65 -L 2", "-t 65 is refused by fs_mark; give at most 64$"),
+        ("fs_mark -d a -S0 -D 1 -L 2", "-D 1 is refused by fs_mark; give 2 or more subdirectories"),
+        ("fs_mark -d a -S0 -N 3 -L 2", "-N 3 without -D is refused by fs_mark; add -D with 2 or more"),
         ("fs_mark -S0 -s 4k -L 2 -d a", "is not a plain number"),
         ("fs_mark -S0 -L 2 -x -d a", "unrecognized arguments: -x"),
         ("fs_mark -S0 -d a", "add -k"),

@@ -40,7 +40,9 @@ class Stage:
         def thread(name: str) -> Any:
             return SimpleNamespace(task=self.env.task(name), spent=Spent())
 
-        parts: Any = SimpleNamespace(env=self.env, thread=thread, process=thread, variation=lambda _: None)
+        parts: Any = SimpleNamespace(
+            env=self.env, thread=thread, process=thread, variation=lambda _: None, begin=self.env.start
+        )
         costs = WriteCosts(call_ns=0, page_ns=0, close_ns=0, mark_ns=0)
         throttle: Any = SimpleNamespace(dirtier=lambda: None)
         syncs: Any = self
@@ -83,7 +85,11 @@ def test_each_filesystem_is_synced_once() -> None:
     assert stage.log == [(115, "mount /a"), (120, "mount /b")]
 
 
-def test_only_sync_f_takes_paths() -> None:
-    """sync without -f has no directories."""
-    assert parse_command("sync") == {"kind": "sync", "directories": []}
+def test_paths_of_sync_are_files_but_with_f() -> None:
+    """sync without paths has neither; -d is fdatasync(2) of files."""
+    assert parse_command("sync") == {"kind": "sync", "directories": [], "files": [], "datasync": False}
+    for line, datasync in (("sync /a /b", False), ("sync -d /a /b", True), ("sync --data /a /b", True)):
+        assert parse_command(line) == {
+            "kind": "sync", "directories": [], "files": ["/a", "/b"], "datasync": datasync,
+        }  # fmt: skip
     assert parse_command("sync -f /a /b") == {"kind": "sync", "directories": ["/a", "/b"]}

@@ -40,7 +40,6 @@ def test_command_line_gives_the_directories(read: Any, line: str, directories: l
         (find, "find -ctime 1", "has no path; write find"),
         (find, "find /a", "give one test that needs the inode"),
         (find, "find /a -name x", "give one test that needs the inode"),
-        (rm, "rm /a", "write rm -rf PATH"),
         (rm, "rm -rf", "required"),
         (rm, "rm -rx /a", "-x"),
         (bulkstat, "xfs_io -c fsync /a", "write xfs_io -c bulkstat PATH"),

@@ -8,7 +8,14 @@ from typing import ClassVar, Literal
 
 from wbsim.models.syscalls.process import Process
 from wbsim.models.workloads import real_options
-from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from wbsim.models.workloads.command_line import (
+    CommandError,
+    CommandParser,
+    Options,
+    one_line,
+    options_of,
+    words_of,
+)
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.param import Inputs, assumed
@@ -27,6 +34,11 @@ class BulkstatSpec(TreeSpec):
         "fork_time": SHELL_FORK,
     }
     kind: Literal["bulkstat"] = "bulkstat"
+
+    @classmethod
+    def options(cls) -> dict[str, Options]:
+        """See `WorkloadSpec.options`."""
+        return {"xfs_io": options_of(("-c",), real_options.XFS_IO)}
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:

@@ -5,22 +5,48 @@ from __future__ import annotations
 import re
 import shlex
 from argparse import ArgumentParser
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final, NoReturn
+from types import MappingProxyType
+from typing import Final, NamedTuple, NoReturn
 
 MOST_DIGITS: Final = 18
+
+
+class Options(NamedTuple):
+    """The options of a program: those that are ``modelled``, and those without effect, which are ``dropped``.
+
+    ``refusals``: why the others are refused, by the option; "": it is not modelled, and a command without it
+    is another experiment.
+    """
+
+    modelled: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    refusals: Mapping[str, str] = MappingProxyType({})
+
+
+def options_of(
+    modelled: Sequence[str], real: Collection[str], dropped: Sequence[str] = (), common: str = ""
+) -> Options:
+    """Return the options of a program that has those of *real*, without dashes; the rest is refused.
+
+    *common* are options that every program has, such as help.
+    """
+    names = {option.lstrip("-") for option in (*modelled, *dropped)}
+    rest = sorted(set(real) - names - set(common.split()))
+    dashed = {f"{'-' if len(option) == 1 else '--'}{option}": "" for option in rest}
+    return Options(tuple(modelled), tuple(dropped), dashed)
 
 
 class CommandError(ValueError):
     """A command line that cannot be read, or that asks for something that is not modelled.
 
-    ``option``: the given option that asks for it, or "".
+    ``complaints``: all that is wrong; the message is the first of them.
     """
 
-    def __init__(self, message: str, option: str = "") -> None:
-        super().__init__(message)
-        self.option = option
+    def __init__(self, *complaints: str) -> None:
+        super().__init__(complaints[0])
+        self.complaints = complaints
 
 
 def words_of(line: str) -> list[str]:
@@ -43,7 +69,9 @@ def words_of(line: str) -> list[str]:
 _SHELL: Final = {
     re.compile(r"\$(?:\w+|[({@#?*!$-])|`|(?:^|(?<=[=:]))~"): "write its value",
     re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|[*?]|\[[^\]]+\]"): "",
-    re.compile(r"^#|[;|&<>()]"): "leave it out, and write each program by itself",
+    re.compile(r"^#|[;|&<>()]"): (
+        "a command is one program: write what follows as a program of its own, with after = NAME of this one"
+    ),
 }
 """The syntax of a shell in a word without its quotations, and the remedy; "": see `_EACH`."""
 _EACH: Final = {

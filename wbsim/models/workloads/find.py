@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from wbsim.models.syscalls.process import Process
-from wbsim.models.workloads.command_line import CommandError, one_line, words_of
+from wbsim.models.workloads.command_line import CommandError, Options, one_line, words_of
 from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.param import Inputs, measured
@@ -25,6 +25,11 @@ class FindSpec(TreeSpec):
         "fork_time": SHELL_FORK,
     }
     kind: Literal["find"] = "find"
+
+    @classmethod
+    def options(cls) -> dict[str, Options]:
+        """See `WorkloadSpec.options`."""
+        return {"find": Options(("-ctime", "-mtime", "-atime", "-size"))}
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:

@@ -1,18 +1,22 @@
-"""fio: buffered writes, random or sequential, into files made on opening (create_on_open, no fallocate).
+"""fio: buffered writes, random or sequential, into new files or over files that exist.
 
-Jobs are processes; each has separate files in a directory.  A job takes its files in turn
-(file_service_type=roundrobin).  With ``randwrite`` it writes each block once, in the order of fio's random
-map.
+Jobs are processes; each has files in a directory, and jobs with one ``filename`` share a file.  A job takes
+its files in turn (file_service_type=roundrobin).  With ``randwrite`` it writes each block once, in the order
+of fio's random map.
+
+Before the first job begins, fio makes the files that do not exist, or are too short, and has their blocks
+allocated (setup_files).  With ``overwrite`` it writes them first; here they are laid out before the run.
 
 A job begins ``startdelay`` after fio's first job could begin.  With ``stonewall``, it begins once the jobs
 before it that have begun are over.  A process sleeps through its ``thinktime``; with a ``rate``, each block
 waits for its time.
 
-Left out: reads, direct I/O, fsync between writes, verify, a run that is bound by time.
+Left out: reads, direct I/O, verify.
 """
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal, TypeVar
@@ -23,17 +27,29 @@ from pydantic import model_validator
 
 from wbsim.models.arrays.compiled import compiled
 from wbsim.models.parts import Parts
+from wbsim.models.syscalls.block_stream import Blocks
 from wbsim.models.syscalls.process import SystemCalls
-from wbsim.models.syscalls.stream import Calls
-from wbsim.models.workloads.command_line import CommandError, one_line
-from wbsim.models.workloads.file_writers import FileWriters, Job, in_pages, sequential
-from wbsim.models.workloads.fio_options import jobs_of
-from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec, Written, plain_path
+from wbsim.models.syscalls.stream import Calls, Order
+from wbsim.models.workloads.command_line import Options, one_line
+from wbsim.models.workloads.file_writers import (
+    Bounds,
+    Files,
+    FileWriters,
+    Job,
+    Syncs,
+    in_pages,
+    sequential,
+)
+from wbsim.models.workloads.fio_options import OPTIONS, jobs_of
+from wbsim.models.workloads.fio_sections import NO_CHANGES, Changes
+from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec, plain_path
 from wbsim.sim.param import (
     BadValue,
+    Bytes,
     BytesOrNone,
     BytesPerS,
     Count,
+    CountOrNone,
     Flag,
     Inputs,
     Ns,
@@ -90,6 +106,8 @@ def next_free(bitmap: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
 
 Rw = Literal["write", "randwrite"]
 Engine = Literal["sync", "psync", "libaio", "io_uring"]
+Fallocate = Literal["none", "native", "keep", "truncate"]
+SyncFlag = Literal["", "O_SYNC", "O_DSYNC"]
 ValueT = TypeVar("ValueT")
 
 
@@ -98,20 +116,43 @@ class FioSpec(WorkloadSpec):
 
     An option has one value for all jobs, or one value for each job.
 
-    * ``directories``: the directories of the files: one for all jobs, or one for each.
+    * ``directories``: the directories of the files: one for all jobs, or one for each.  A file name that is
+      absolute has none.
     * ``names``: the names of the jobs, in their order.  fio calls a file NAME.CLONE.NUMBER, so jobs of equal
       names in different directories, and the clones of a job, have different files.  A job without a name
       writes files that no other program writes.
+    * ``filename``: the names of the files of a job in its directory, with colons between them; "": those that
+      follow from its name.
+    * ``filename_format``: the format of these, with $jobname, $jobnum and $filenum.
     * ``numjobs``: the number of jobs.
     * ``rw``: the order of the blocks: from the beginning to the end, or random.
-    * ``bs``: the size of a block: whole pages of 4 KiB, or a part of a page that divides it.
+    * ``bs``: the size of a block or, with ``bs_max``, the smallest of several sizes.
+    * ``bs_max``: the largest size (bsrange).  The sizes are multiples of ``bs``, each as likely as any other.
     * ``nrfiles``: the number of files of a job.
-    * ``filesize``: the size of a file; whole blocks and whole pages.
+    * ``filesize``: the size of a file.  A part of a block at its end is not written.
+    * ``io_size``: the bytes that a job writes, in as many passes over its files as that takes; without it,
+      those of its files.
+    * ``loops``: the number of times that a job writes its files.
+    * ``runtime``: the time after which a job ends at the latest, from the end of ``ramp_time`` on; 0: none.
+    * ``ramp_time``: the time that a job writes before its ``runtime`` begins.
+    * ``time_based``: the job writes its files again until then.
+    * ``norandommap``: a random block may be one that was written before.
     * ``thinktime``: the time for which a job pauses between blocks.
     * ``thinktime_blocks``: the number of blocks between two pauses.
     * ``startdelay``: the time by which a job begins later than fio's first job could.
     * ``rate``: the rate that a job does not exceed; without it, no limit.
+    * ``rate_iops``: the same in blocks a second.
     * ``stonewall``: the job begins when the jobs before it that have begun are over.
+    * ``wait_for``: the name of the job at whose end the job begins; "": none.
+    * ``unlink``: the job removes its files at its end.
+    * ``create_on_open``: each job makes its files when it opens them, and not before the first job begins.
+    * ``fallocate``: what new files get before the first job begins.  ``native``: a size, and its blocks.
+      ``keep``: the same blocks, and no size.  ``truncate``: a size without blocks.  ``none``: nothing.
+    * ``overwrite``: the files have their blocks and their data before the run.
+    * ``file_append``: the job writes behind the end that its files have when it begins.
+    * ``fsync``: the number of writes between two calls of fsync(2); 0: no calls.
+    * ``fdatasync``: the same for fdatasync(2).
+    * ``sync``: the flag with which files are opened, if any.
     * ``end_fsync``: the job calls fsync(2) for each file at its end.
     * ``fsync_on_close``: the job calls fsync(2) when it closes a file.
     * ``ioengine``: how a job writes: with write(2), which libaio does too for buffered writes, or through
@@ -144,16 +185,35 @@ class FioSpec(WorkloadSpec):
     file_option: ClassVar = "--name or --directory"
     kind: Literal["fio"] = "fio"
     names: tuple[str, ...] = ()
+    filename: str | tuple[str, ...] = ""
+    filename_format: str | tuple[str, ...] = ""
     numjobs: Threads
     rw: Rw | tuple[Rw, ...]
     bs: BytesOrNone | tuple[BytesOrNone, ...] = PAGE_BYTES
+    bs_max: Bytes | tuple[Bytes | None, ...] | None = None
     nrfiles: Count | tuple[Count, ...]
     filesize: BytesOrNone | tuple[BytesOrNone, ...]
+    io_size: Bytes | tuple[Bytes | None, ...] | None = None
+    loops: Count | tuple[Count, ...] = 1
+    runtime: Ns | tuple[Ns, ...] = 0
+    ramp_time: Ns | tuple[Ns, ...] = 0
+    time_based: Flag | tuple[Flag, ...] = False
+    norandommap: Flag | tuple[Flag, ...] = False
     thinktime: Ns | tuple[Ns, ...] = 0
     thinktime_blocks: Count | tuple[Count, ...] = 1
     startdelay: Ns | tuple[Ns, ...] = 0
     rate: BytesPerS | tuple[BytesPerS | None, ...] | None = None
+    rate_iops: Count | tuple[Count | None, ...] | None = None
     stonewall: Flag | tuple[Flag, ...] = False
+    wait_for: str | tuple[str, ...] = ""
+    unlink: Flag | tuple[Flag, ...] = False
+    create_on_open: Flag | tuple[Flag, ...] = True
+    fallocate: Fallocate | tuple[Fallocate, ...] = "none"
+    overwrite: Flag | tuple[Flag, ...] = False
+    file_append: Flag | tuple[Flag, ...] = False
+    fsync: CountOrNone | tuple[CountOrNone, ...] = 0
+    fdatasync: CountOrNone | tuple[CountOrNone, ...] = 0
+    sync: SyncFlag | tuple[SyncFlag, ...] = ""
     end_fsync: Flag | tuple[Flag, ...] = False
     fsync_on_close: Flag | tuple[Flag, ...] = False
     ioengine: Engine | tuple[Engine, ...] = "psync"
@@ -176,12 +236,34 @@ class FioSpec(WorkloadSpec):
                 raise BadValue(message, name)
         for number in range(self.numjobs):
             bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
-            if not bs or (bs % PAGE_BYTES and PAGE_BYTES % bs):
-                raise BadValue(f"{bs} B does not fit pages; give a multiple or a divisor of 4096 B", "bs")
-            if not filesize or filesize % max(bs, PAGE_BYTES):
-                message = f"{filesize} B is not allowed; give a multiple of {max(bs, PAGE_BYTES)} B"
+            if self.of_job("fsync", number) and self.of_job("fdatasync", number):
+                raise BadValue("fio calls fsync(2) or fdatasync(2), not both; give one of them", "fdatasync")
+            names = self.of_job("filename", number).count(":") + 1
+            if self.of_job("filename", number) and names != self.of_job("nrfiles", number):
+                message = f"{names} names for {self.of_job('nrfiles', number)} files; give as many"
+                raise BadValue(message, "filename")
+            if not bs:
+                raise BadValue("0 B is too small; give at least a byte", "bs")
+            least = max(bs, self.of_job("bs_max", number) or 0)
+            if filesize < least:
+                message = f"{filesize} B are less than a block of {least} B; give at least a block"
                 raise BadValue(message, "filesize")
+            if self.of_job("file_append", number) and not self.fits(number):
+                raise BadValue("blocks that are appended must be whole pages or divide one", "bs")
+            if self.of_job("ioengine", number) == "io_uring" and not self.fits(number):
+                raise BadValue("blocks of io_uring must be whole pages or divide one", "bs")
+            if self.of_job("time_based", number) and not self.of_job("runtime", number):
+                raise BadValue("without a runtime the job would never end; give runtime", "time_based")
+            if self.of_job("rate", number) and self.of_job("rate_iops", number):
+                raise BadValue("a job has one rate; give rate or rate_iops", "rate_iops")
         return self
+
+    def fits(self, number: int) -> bool:
+        """Return whether all blocks of a job are whole pages, or parts that divide a page."""
+        bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
+        if self.of_job("bs_max", number) is not None or self.of_job("norandommap", number):
+            return False
+        return not ((bs % PAGE_BYTES and PAGE_BYTES % bs) or filesize % max(bs, PAGE_BYTES))
 
     def of_job(self, option: str, number: int) -> Any:
         """Return the value of *option* for the job with this *number*."""
@@ -203,47 +285,62 @@ class FioSpec(WorkloadSpec):
             files, filesize = self.of_job("nrfiles", number), self.of_job("filesize", number)
             yield self.directory_of(number), files, filesize
 
-    def writes(self) -> Iterator[Written]:
-        """See `WorkloadSpec.writes`."""
+    def paths(self) -> list[list[str]]:
+        """Return the paths of the files of each job; a job without a name has none."""
         clones: Counter[str] = Counter()
-        for number, name in enumerate(self.names[: self.numjobs]):
-            path = plain_path(f"{self.directory_of(number)}/{name}")
-            yield Written(f"{path}.{clones[path]}", range(self.of_job("nrfiles", number)))
-            clones[path] += 1
+        paths = []
+        for number in range(self.numjobs):
+            directory, filename = self.directory_of(number), self.of_job("filename", number)
+            names = filename.split(":") if filename else []
+            if number < len(self.names):
+                path = plain_path(f"{directory}/{self.names[number]}")
+                clone, clones[path] = clones[path], clones[path] + 1
+                if not names:
+                    form = self.of_job("filename_format", number) or "$jobname.$jobnum.$filenum"
+                    form = form.replace("$jobname", self.names[number]).replace("$jobnum", str(clone))
+                    files = range(self.of_job("nrfiles", number))
+                    names = [form.replace("$filenum", str(file)) for file in files]
+            paths.append([
+                plain_path(name if name.startswith("/") else f"{directory}/{name}") for name in names
+            ])  # fmt: skip
+        return paths
+
+    def overwrites(self) -> Iterator[tuple[str, int]]:
+        """See `WorkloadSpec.overwrites`."""
+        for number, paths in enumerate(self.paths()):
+            if self.of_job("overwrite", number):
+                yield from ((path, self.of_job("filesize", number)) for path in paths)
 
     @classmethod
-    def fields_of(cls, lines: Sequence[str]) -> Inputs:
+    def options(cls) -> dict[str, Options]:
+        """See `WorkloadSpec.options`."""
+        return {"fio": OPTIONS}
+
+    @classmethod
+    def fields_of(cls, lines: Sequence[str], changes: Changes = NO_CHANGES) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
-        return parse_command(one_line(lines, "fio"))
+        return parse_command(one_line(lines, "fio"), changes)
 
 
 _OF_A_JOB = (
     "rw", "bs", "nrfiles", "filesize", "thinktime", "thinktime_blocks", "startdelay", "rate", "stonewall",
-    "end_fsync", "fsync_on_close", "ioengine", "iodepth",
+    "create_on_open", "fallocate", "overwrite", "file_append", "fsync", "fdatasync", "sync", "end_fsync",
+    "fsync_on_close", "ioengine", "iodepth", "filename", "filename_format", "bs_max", "io_size", "loops",
+    "runtime", "ramp_time", "time_based", "norandommap", "rate_iops", "wait_for", "unlink",
 )  # fmt: skip
 
 
-def parse_command(line: str) -> Inputs:
-    """Return the fields of a `FioSpec` that a fio command line gives.
+def parse_command(line: str, changes: Changes = NO_CHANGES) -> Inputs:
+    """Return the fields of a `FioSpec` that a fio command line gives, with *changes* of its jobs.
 
     Each ``--name`` is a job.  If the line names job files, each of their sections is a job.
 
     Raises:
-        CommandError: see `models.workloads.fio_options.jobs_of`; or two jobs write the same file.
+        CommandError: see `models.workloads.fio_options.jobs_of`.
     """
-    distinct = jobs_of(line)
-    files = Counter(plain_path(f"{job['directory']}/{job['name']}") for job in distinct)
-    if files and max(files.values()) > 1:
-        path = max(files, key=lambda path: files[path])
-        raise CommandError(
-            f"two jobs write to the same file, {path}.0.0; give each a different --name or --directory"
-        )
-    jobs = [  # of the clones of a job, only the first waits for earlier jobs
-        {**job, "stonewall": job["stonewall"] and not clone}
-        for job in distinct
-        for clone in range(job["numjobs"])
-    ]
-    fields: Inputs = {"kind": "fio", "numjobs": len(jobs)}
+    distinct, dropped = jobs_of(line, changes)
+    jobs = [clone for job in map(_at_its_path, distinct) for clone in _clones(job)]
+    fields: Inputs = {"kind": "fio", "numjobs": len(jobs), "ignored": dropped}
     for option in _OF_A_JOB:
         fields[option] = _one_or_each([job[option] for job in jobs])
     fields["names"] = [job["name"] for job in jobs]
@@ -251,6 +348,25 @@ def parse_command(line: str) -> Inputs:
     if len(set(fields["directories"])) == 1:
         del fields["directories"][1:]
     return fields
+
+
+def _clones(job: Inputs) -> Iterator[Inputs]:
+    """Yield the processes of *job*, which take turns in its directories; only the first waits for others."""
+    directories = str(job["directory"]).split(":")
+    for clone in range(job["numjobs"]):
+        stonewall = job["stonewall"] and not clone
+        yield {**job, "stonewall": stonewall, "directory": directories[clone % len(directories)]}
+
+
+def _at_its_path(job: Inputs) -> Inputs:
+    """Return *job* with the directory of its file, if it names a file by its path and has no directory."""
+    filename = str(job["filename"])
+    if job["directory"] == "." and filename.startswith("/"):
+        return {**job, "directory": posixpath.dirname(filename.partition(":")[0])}
+    if filename.startswith("/"):  # fio puts the directory before any name
+        names = [f"./{name}" for name in filename.split(":")]
+        return {**job, "filename": ":".join(names)}
+    return job
 
 
 def _one_or_each(values: Sequence[ValueT]) -> ValueT | list[ValueT]:
@@ -267,11 +383,13 @@ def fio(
     on_end: Callable[[], None],
 ) -> FileWriters:
     """Return a running fio, which ends with its last write or fsync."""
+    paths = spec.paths()
     return FileWriters(
         parts=parts,
         calls=calls,
         jobs=[
-            _job(parts, spec, number, round(spec.app_time * program_scale)) for number in range(spec.numjobs)
+            _job(parts, spec, number, paths[number], round(spec.app_time * program_scale))
+            for number in range(spec.numjobs)
         ],
         fork_ns=round(spec.fork_time * program_scale),
         lead_ns=round(spec.start_time * program_scale),
@@ -281,30 +399,90 @@ def fio(
     )
 
 
-def _job(parts: Parts, spec: FioSpec, number: int, app_ns: int) -> Job:
-    """Return the process of the job with this *number*."""
+def _job(parts: Parts, spec: FioSpec, number: int, paths: Sequence[str], app_ns: int) -> Job:
+    """Return the process of the job with this *number*, whose files have *paths*."""
     bs, filesize, rate = (spec.of_job(option, number) for option in ("bs", "filesize", "rate"))
-    numbers, blocks = parts.random(f"job {number}"), filesize // bs
-    random, call_pages = spec.of_job("rw", number) == "randwrite", max(1, bs // PAGE_BYTES)
-    orders = [
-        in_pages(RandomMap(numbers, blocks).take if random else sequential(), call_pages)
-        for _ in range(spec.of_job("nrfiles", number))
-    ]
-    fsyncs = spec.of_job("end_fsync", number) or spec.of_job("fsync_on_close", number)
+    numbers, count, files = parts.random(f"job {number}"), filesize // bs, spec.of_job("nrfiles", number)
+    fits, random = spec.fits(number), spec.of_job("rw", number) == "randwrite"
+    call_pages, a_page = (max(1, bs // PAGE_BYTES), max(1, PAGE_BYTES // bs)) if fits else (1, 1)
+    ends = bs, spec.of_job("bs_max", number) or bs
+    maps = not spec.of_job("norandommap", number)
+    rate_iops = spec.of_job("rate_iops", number)
+
+    def orders() -> list[Order]:
+        return [
+            in_pages(RandomMap(numbers, count).take if random else sequential(), call_pages)
+            for _ in range(files)
+        ]
+
+    def blocks() -> list[Blocks]:
+        return [_blocks(numbers, filesize, *ends, random=random, maps=maps) for _ in range(files)]
+
+    period_ns = 0 if rate is None or not fits else bs * S // rate
+    awaited = spec.of_job("wait_for", number)
+    appends, sync = spec.of_job("file_append", number), spec.of_job("sync", number)
+    calls = Calls(call_pages, a_page, app_ns, random=random, appends=appends, sync=sync)
+    prepares: Any = spec.of_job("fallocate", number)
+    if spec.of_job("create_on_open", number) or appends:
+        prepares = ""
     return Job(
         spec.directory_of(number),
+        files,
         orders,
-        blocks * call_pages,
-        Calls(call_pages, max(1, PAGE_BYTES // bs), app_ns, random=random),
+        count * call_pages,
+        calls,
         think_ns=spec.of_job("thinktime", number),
         think_calls=spec.of_job("thinktime_blocks", number),
-        period_ns=0 if rate is None else bs * S // rate,
+        period_ns=period_ns if rate_iops is None else S // rate_iops,
+        rate=0 if rate is None or fits else rate,
         delay_ns=spec.of_job("startdelay", number),
         after_others=spec.of_job("stonewall", number),
-        fsyncs=fsyncs,
+        blocks=None if fits else blocks,
+        bounds=_bounds_of(spec, number),
+        name=spec.names[number] if number < len(spec.names) else "",
+        after=[other for other in range(number) if spec.names[other : other + 1] == (awaited,)],
+        files=Files(paths, prepares=prepares, pages=-(-filesize // PAGE_BYTES)),
+        syncs=_syncs_of(spec, number),
         spin_ns=spec.spin_time,
         in_flight=spec.of_job("iodepth", number) if spec.of_job("ioengine", number) == "io_uring" else 0,
     )
+
+
+def _bounds_of(spec: FioSpec, number: int) -> Bounds:
+    """Return the end of the writes of the job with this *number*."""
+    loops, io_size = spec.of_job("loops", number), spec.of_job("io_size", number)
+    return Bounds(
+        loops, 0 if io_size is None else io_size * loops, spec.of_job("runtime", number),
+        spec.of_job("ramp_time", number), spec.of_job("time_based", number),
+    )  # fmt: skip
+
+
+def _syncs_of(spec: FioSpec, number: int) -> Syncs:
+    """Return the syncs of the job with this *number*."""
+    fsync, fdatasync = spec.of_job("fsync", number), spec.of_job("fdatasync", number)
+    at_end = spec.of_job("end_fsync", number) or spec.of_job("fsync_on_close", number)
+    return Syncs(
+        fsync or fdatasync, bool(fdatasync), "fsync" if at_end else "", spec.of_job("unlink", number)
+    )
+
+
+def _blocks(
+    numbers: np.random.Generator, filesize: int, low: int, high: int, *, random: bool, maps: bool
+) -> Blocks:
+    """Return the blocks of a file of *filesize* bytes, whose sizes are multiples of *low* up to *high*.
+
+    They follow each other or, with *random*, lie at random multiples of *low*: each of these once if it
+    *maps* them.  A random block that is longer than *low* may cover others, too.
+    """
+    sizes = numbers.integers(1, high // low + 1, -(-filesize // low)) * low
+    ends = np.cumsum(sizes)
+    count = max(int(np.searchsorted(ends, filesize, side="right")), 1)
+    sizes, ends = sizes[:count], ends[:count]
+    if not random:
+        return Blocks(ends - sizes, sizes)
+    places = filesize // low
+    blocks = RandomMap(numbers, places).take(count) if maps else numbers.integers(0, places, count)
+    return Blocks(blocks * low, np.minimum(sizes, filesize - blocks * low))
 
 
 SPEC = FioSpec

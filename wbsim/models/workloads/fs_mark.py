@@ -4,23 +4,31 @@ Stands for fs_mark 3.3 (fork_threads, do_run, aggregate_thread_stats).  "Threads
 exact multiple per directory.  ``-n`` is per process and iteration.  Every iteration forks all processes and
 waits for all.
 
-Files/sec is the sum, over the processes, of files divided by the seconds of the process's loop.  The wait at
-the barrier, fork and exit are not part of a loop.  Left out: the sync methods (only ``-S0``), unlinking.
+Files/sec is the sum, over the processes, of files divided by the seconds of the process's loop.  The calls of
+the sync method (-S) are part of the loop; the wait at the barrier, fork and exit are not.  Left out:
+unlinking, and the open(2) and close(2) around an fsync(2) after the loop.
 """
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
-from collections.abc import Callable, Sequence
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.workloads import real_options
-from wbsim.models.workloads.command_line import CommandError, CommandParser, is_whole, one_line, words_of
+from wbsim.models.workloads.command_line import (
+    CommandError,
+    CommandParser,
+    Options,
+    is_whole,
+    one_line,
+    words_of,
+)
 from wbsim.models.workloads.fs_mark_processes import FsMark, Plan, Times
 from wbsim.models.workloads.spec import WorkloadFactory, WorkloadSpec
 from wbsim.sim.param import (
@@ -36,9 +44,10 @@ from wbsim.sim.param import (
     assumed,
     measured,
 )
-from wbsim.sim.units import MS, PAGE_BYTES, US
+from wbsim.sim.units import MIB, MS, PAGE_BYTES, US
 
 MAX_PROCESSES: Final = 64  # MAX_THREADS
+MOST_SYNC_METHOD: Final = 6
 FEWEST_RANDOM: Final = 8
 """The least -r: with fewer random letters, files may share a name (2000 files have 1337 names with 2)."""
 _MEASURED: Final = "docs/measurements.md A: fs_mark -v on XFS, Linux 6.18"
@@ -53,6 +62,10 @@ class FsMarkSpec(WorkloadSpec):
     * ``file_size``: the size of a file (-s).
     * ``write_size``: the size of a write(2) (-w).
     * ``loops``: the number of iterations (-L).
+    * ``sync_method``: how a process has its files written (-S).  0: not at all.  1: by an fsync(2) before
+      each close(2).  The other methods come after its last file.  2: sync(2), and fsync(2) of the first file.
+      3: fsync(2) of each file, the last one first.  5: the same in order.  4 and 6: sync(2), and then as 3
+      and 5.
     * ``subdirs``: the number of subdirectories (-D).  0: files lie in the directories themselves.
     * ``per_subdir``: the files in a subdirectory before the next one (-N).  0: the clock decides.
     * ``app_user_time``: the program's own time for each file, such as for its name.
@@ -89,6 +102,7 @@ class FsMarkSpec(WorkloadSpec):
     file_size: BytesOrNone
     write_size: Bytes
     loops: Count
+    sync_method: Annotated[int, Field(ge=0, le=6)] = 0
     subdirs: CountOrNone
     per_subdir: CountOrNone
     app_user_time: Ns
@@ -105,6 +119,11 @@ class FsMarkSpec(WorkloadSpec):
                 f"{self.processes} processes are not a multiple of {len(self.directories)} directories;"
                 " fs_mark gives each directory the same number", "processes",
             )  # fmt: skip
+        if self.until_steady and self.sync_method:
+            raise BadValue(
+                f"-S {self.sync_method} syncs, but until_steady needs a steady pace; give -S 0",
+                "until_steady",
+            )
         if self.until_steady and self.file_size:
             raise BadValue(
                 f"files have {self.file_size} B, but until_steady needs empty files; give -s 0",
@@ -125,6 +144,11 @@ class FsMarkSpec(WorkloadSpec):
     def bytes_each(self) -> int:
         """See `WorkloadSpec.bytes_each`."""
         return self.file_size
+
+    @classmethod
+    def options(cls) -> dict[str, Options]:
+        """See `WorkloadSpec.options`."""
+        return {"fs_mark": OPTIONS}
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
@@ -157,19 +181,8 @@ def parse_command(line: str) -> Inputs:
     if words[0].rsplit("/", 1)[-1] not in ("fs_mark", "fsmark"):
         raise CommandError(f"{line!r} is not an fs_mark command; begin with fs_mark")
     options = _parser().parse_args(words[1:])
-    if options.S != 0:
-        raise CommandError(f"-S {options.S} is not modelled, because it syncs; use -S0")
-    if options.F:
-        raise CommandError(
-            "-F is not modelled, because it fills the filesystem; use -L with a number of loops"
-        )
-    if options.L == 1 and not options.k:
-        raise CommandError("without -L or -k fs_mark deletes the files, which is not modelled; add -k")
-    if options.r < FEWEST_RANDOM:
-        raise CommandError(
-            f"-r {options.r} lets several files have one name, which is not modelled; give {FEWEST_RANDOM} or"
-            " more"
-        )
+    if complaints := list(_faults_of(options)):
+        raise CommandError(*complaints)
     processes = max(options.t, len(options.d))
     return {
         "kind": "fs_mark",
@@ -178,10 +191,39 @@ def parse_command(line: str) -> Inputs:
         "files": options.n,
         "file_size": options.s,
         "write_size": options.w,
-        "loops": options.L,
+        "loops": options.L or 1,
+        "sync_method": options.S,
         "subdirs": options.D,
         "per_subdir": options.N,
+        "ignored": [f"-{flag}" for flag in ("k", "v", "l", "p") if getattr(options, flag) != _DROPPED[flag]],
     }
+
+
+def _faults_of(options: Namespace) -> Iterator[str]:
+    """Yield what fs_mark refuses in *options*, and what is not modelled."""
+    for flag, most, unit in _MOST:
+        if getattr(options, flag) > most:
+            yield f"-{flag} {getattr(options, flag)} is refused by fs_mark; give at most {most}{unit}"
+    if options.D == 1:
+        yield "-D 1 is refused by fs_mark; give 2 or more subdirectories, or leave it out"
+    if options.N and not options.D:
+        yield f"-N {options.N} without -D is refused by fs_mark; add -D with 2 or more subdirectories"
+    if options.F:
+        yield "-F is not modelled: it runs until no room is left; use -L with a number of loops"
+    if not (options.L or options.k):
+        yield "without -L or -k fs_mark deletes the files, which is not modelled; add -k"
+    if options.r < FEWEST_RANDOM:
+        yield (
+            f"-r {options.r} is not modelled: several files may get one name; give {FEWEST_RANDOM} or more"
+        )
+
+
+_MOST: Final = (
+    ("S", MOST_SYNC_METHOD, ""), ("n", 1_000_000, ""), ("w", MIB, " B"), ("t", MAX_PROCESSES, ""),
+)  # fmt: skip
+"""The largest values that fs_mark takes."""
+_DROPPED: Final[dict[str, object]] = {"k": False, "v": False, "l": None, "p": 40}
+"""The options without effect here, with their defaults."""
 
 
 _OPTIONS: Final = {
@@ -189,13 +231,21 @@ _OPTIONS: Final = {
     "n": 1000,
     "s": 51200,
     "w": 16384,
-    "L": 1,
+    "L": 0,
     "t": 1,
     "D": 0,
     "N": 0,
     "p": 40,
     "r": 24,
 }
+
+
+OPTIONS: Final = Options(
+    tuple(f"-{flag}" for flag in (*_OPTIONS, "d") if flag not in _DROPPED),
+    tuple(f"-{flag}" for flag in _DROPPED),
+    {"-F": "it runs until no room is left; use -L", "-h": "it prints the usage"},
+)
+"""All options of fs_mark."""
 
 
 def _number(flag: str) -> Callable[[str], int]:
@@ -219,7 +269,7 @@ def fs_mark(
     """Return a running fs_mark."""
     plan = Plan(
         spec.processes, spec.loops, spec.files, _write_pages(spec), spec.directories, spec.subdirs,
-        spec.per_subdir, spec.until_steady,
+        spec.per_subdir, spec.until_steady, spec.sync_method,
     )  # fmt: skip
     times = (
         spec.app_user_time, spec.app_system_time, spec.fork_time, spec.start_time, spec.report_time,

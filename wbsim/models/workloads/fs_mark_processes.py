@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from math import fsum
 from typing import Final, NamedTuple
 
+from wbsim.models.interfaces import Inode
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.process import Folder, Process, SystemCalls
 from wbsim.models.workloads.program import Pace, Program
@@ -14,14 +15,19 @@ from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.units import S
 
 ROTATE_NS: Final = 180 * S  # secs_per_directory
+FSYNC_BEFORE_CLOSE: Final = 1
+SYNC_AND_FIRST: Final = 2
+REVERSE: Final = (3, 4)
+SYNC_FIRST: Final = (2, 4, 6)
+"""Values of fs_mark's -S."""
 
 
 class Plan(NamedTuple):
     """The files of a run.
 
     In each of *loops* loops, each of *processes* processes makes *files* files.  The write(2) calls of a file
-    dirty *write_pages* pages each.  *subdirs* and *per_subdir* are fs_mark's -D and -N.  *until_steady*: see
-    `models.workloads.program`.
+    dirty *write_pages* pages each.  *subdirs*, *per_subdir* and *sync_method* are fs_mark's -D, -N and -S.
+    *until_steady*: see `models.workloads.program`.
     """
 
     processes: int
@@ -32,6 +38,7 @@ class Plan(NamedTuple):
     subdirs: int
     per_subdir: int
     until_steady: bool = False
+    sync_method: int = 0
 
 
 class Times(NamedTuple):
@@ -78,7 +85,7 @@ class FsMark(Program):
             total = plan.processes * plan.loops * plan.files
             self.pace = Pace(env, total, lambda: self.family.system_ns, inodes)
         self.iterations: list[Iteration] = []
-        env.start(self.family.parent.task, self._iterate(), start_ns)
+        parts.begin(self.family.parent.task, self._iterate(), start_ns)
 
     @property
     def share_done(self) -> float:
@@ -116,7 +123,8 @@ class FsMark(Program):
         """Run a child: create, write and close its files."""
         plan, times, env, pace = self.plan, self._times, self._env, self.pace
         write_pages, writes = plan.write_pages, len(plan.write_pages)
-        first, single = write_pages[0], writes == 1
+        method, inodes = plan.sync_method, list[Inode]()
+        first, single = write_pages[0], writes == 1 and method != FSYNC_BEFORE_CLOSE
         user_ns, system_ns = times.app_user_ns, times.app_system_ns
         began_ns = env.now
         subdir, rotated_ns = (env.now // S) % max(plan.subdirs, 1), env.now
@@ -129,18 +137,33 @@ class FsMark(Program):
                 subdir, rotated_ns = (subdir + 1) % max(plan.subdirs, 1), env.now
                 folder = yield from self._folder(process, index, subdir)
             process.works(user_ns, system_ns)
-            inode = yield from process.creat(folder, first, closes=not first)
+            inode = yield from process.creat(folder, first, closes=not first and method != FSYNC_BEFORE_CLOSE)
             if first:  # an empty file is not written to
                 yield process.write(inode, first, single)
             for more in range(1, writes):
-                yield process.write(inode, write_pages[more], more + 1 == writes)
+                closes = more + 1 == writes and method != FSYNC_BEFORE_CLOSE
+                yield process.write(inode, write_pages[more], closes)
+            if method == FSYNC_BEFORE_CLOSE:
+                yield from process.fsync(inode)
+            elif method and (not inodes or method != SYNC_AND_FIRST):
+                inodes.append(inode)
             ends = pace is not None and pace.count()
             if (ready := process.close(inode)) is not None:
                 yield ready
             if ends:
                 break
+        if method > FSYNC_BEFORE_CLOSE:
+            yield from self._sync(process, inodes)
         self._app_ns += plan.files * (user_ns + system_ns)
         self._rates.append(plan.files * S / (env.now - began_ns))
+
+    def _sync(self, process: Process, inodes: list[Inode]) -> Steps:
+        """Have the files of *inodes* written after the last of them: the methods from `SYNC_AND_FIRST` on."""
+        method = self.plan.sync_method
+        if method in SYNC_FIRST:
+            yield from process.sync()
+        for inode in reversed(inodes) if method in REVERSE else inodes:
+            yield from process.fsync(inode)
 
     def _folder(self, process: Process, index: int, subdir: int) -> Generator[Wait, None, Folder]:
         """Return the directory of the process at *index* in which the next files are made."""

@@ -18,7 +18,7 @@ from wbsim.models.syscalls.family import Family
 from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import SystemCalls
 from wbsim.models.vfs.inodes import SuperblockInodes
-from wbsim.models.workloads.spec import Iteration, Reckoned
+from wbsim.models.workloads.spec import Iteration, JobDone, Reckoned
 from wbsim.sim.engine import Environment
 
 
@@ -27,9 +27,10 @@ class Program:
     """A program of a ``family`` of *processes*, a `Workload`; a subclass starts the parent."""
 
     def __init__(
-        self, parts: Parts, calls: SystemCalls, processes: int, on_end: Callable[[], None]
+        self, parts: Parts, calls: SystemCalls, processes: int, on_end: Callable[[], None],
+        jobs: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self.family = Family(parts, calls, processes)
+        self.family = Family(parts, calls, processes, jobs)
         self.on_iteration: Callable[[Iteration], None] = lambda _: None
         self.on_end = on_end
         self.reckoned = Reckoned()
@@ -43,6 +44,21 @@ class Program:
     def user_ns(self) -> int:
         """See `Workload.user_ns`."""
         return self.family.user_ns
+
+    @property
+    def jobs_done(self) -> dict[str, JobDone]:
+        """See `Workload.jobs_done`; a program with jobs overrides this."""
+        return {}
+
+    @property
+    def written_bytes(self) -> int | None:
+        """See `Workload.written_bytes`; a subclass that counts them overrides this."""
+        return None
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """See `Workload.failed`."""
+        return self.family.failed
 
     @property
     def latencies(self) -> Latencies:

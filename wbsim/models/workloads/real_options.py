@@ -75,5 +75,17 @@ RM: Final = _options(
     " help version"
 )
 """rm of coreutils 9.1."""
+MV: Final = _options(
+    "b backup f force i interactive n no-clobber strip-trailing-slashes S suffix t target-directory T"
+    " no-target-directory u update v verbose Z context help version"
+)
+"""mv of coreutils 9.1."""
+TRUNCATE: Final = _options("c no-create o io-blocks r reference s size help version")
+"""truncate of coreutils 9.1."""
+FALLOCATE: Final = _options(
+    "c collapse-range d dig-holes i insert-range l length n keep-size o offset p punch-hole z zero-range x"
+    " posix v verbose h help V version"
+)
+"""fallocate of util-linux 2.38."""
 XFS_IO: Final = _options("a c C d f F i I L m n p P r R s S t T V x")
 """xfs_io of xfsprogs 6.1."""

@@ -1,15 +1,16 @@
-"""rm -rf PATH: removes every file below a directory."""
+"""rm -rf PATH: removes every file below a directory.  rm FILE is a program of `one_call`."""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
 from wbsim.models.syscalls.process import Process
 from wbsim.models.workloads import real_options
-from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
-from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory
+from wbsim.models.workloads.command_line import CommandParser, Options, one_line, options_of, words_of
+from wbsim.models.workloads.spec import SHELL_FORK, WorkloadFactory, plain_path
 from wbsim.models.workloads.trees import TreeProcesses, TreeSpec
 from wbsim.sim.param import Inputs, assumed, measured
 
@@ -30,16 +31,25 @@ class RmSpec(TreeSpec):
     kind: Literal["rm"] = "rm"
 
     @classmethod
+    def options(cls) -> dict[str, Options]:
+        """See `WorkloadSpec.options`."""
+        return {
+            "rm": options_of(
+                ("-r", "-R", "--recursive", "-f", "--force"), real_options.RM, (), "help version"
+            )
+        }
+
+    @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """See `WorkloadSpec.fields_of`."""
         return parse_command(one_line(lines, "rm"))
 
 
 def parse_command(line: str) -> Inputs:
-    """Return the fields of a `RmSpec` that a command line gives.
+    """Return the fields of a `RmSpec` that a command line gives; without -r, those of a `OneCallSpec`.
 
     Raises:
-        CommandError: the line cannot be read, or does not remove directories.
+        CommandError: the line cannot be read.
     """
     parser = CommandParser(real_options.RM)
     parser.add_argument("-r", "-R", "--recursive", dest="recursive", action="store_true")
@@ -47,7 +57,9 @@ def parse_command(line: str) -> Inputs:
     parser.add_argument("paths", nargs="+")
     options = parser.parse_args(_split_options(words_of(line)[1:]))
     if not options.recursive:
-        raise CommandError(f"{line!r} is not modelled, because it removes single files; write rm -rf PATH")
+        paths = [plain_path(path) for path in options.paths]
+        directories = list(dict.fromkeys(posixpath.dirname(path) or "." for path in paths))
+        return {"kind": "one_call", "call": "unlink", "paths": paths, "directories": directories}
     return {"kind": "rm", "directories": options.paths}
 
 

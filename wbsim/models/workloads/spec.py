@@ -13,6 +13,7 @@ from wbsim.models.kinds import kind_field
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.latency import Latencies
 from wbsim.models.syscalls.process import SystemCalls
+from wbsim.models.workloads.command_line import Options
 from wbsim.sim.param import Inputs, Spec, measured
 from wbsim.sim.units import US
 
@@ -53,40 +54,6 @@ Directories = Annotated[AnyDirectories, Field(min_length=1)]
 """Paths, each of which chooses its mount; or their number, if the place does not matter."""
 
 
-class Written(NamedTuple):
-    """Files that a program writes: ``path`` followed by a dot and each of ``numbers``.
-
-    Without ``numbers``, it is the one file ``path``.
-    """
-
-    path: str
-    numbers: range | None = None
-
-    @classmethod
-    def file(cls, path: str) -> Written:
-        """Return the file at *path*.
-
-        >>> Written.file("/data//a.0.7")
-        Written(path='/data/a.0', numbers=range(7, 8))
-        >>> Written.file("/data/a.07")
-        Written(path='/data/a.07', numbers=None)
-        """
-        path = plain_path(path)
-        stem, dot, number = path.rpartition(".")
-        if dot and number.isascii() and number.isdigit() and len(number) < 18 and str(int(number)) == number:
-            return cls(stem, range(int(number), int(number) + 1))
-        return cls(path)
-
-    def shared(self, neighbour: Written) -> str:
-        """Return the path of a file that both write; "" if they share none."""
-        if self.path != neighbour.path or (self.numbers is None) != (neighbour.numbers is None):
-            return ""
-        if self.numbers is None or neighbour.numbers is None:
-            return self.path
-        first = max(self.numbers.start, neighbour.numbers.start)
-        return f"{self.path}.{first}" if first < min(self.numbers.stop, neighbour.numbers.stop) else ""
-
-
 @dataclass(frozen=True, slots=True)
 class Iteration:
     """The report of a workload after an iteration.
@@ -111,6 +78,24 @@ class Reckoned(NamedTuple):
     system_ns: int = 0
 
 
+class JobDone(NamedTuple):
+    """The work of a job, which all processes with its name did together.
+
+    * ``took_ns``: from the begin of its first process until the end of its last, without the program's start.
+    * ``files``, ``bytes`` and ``writes``: the files that it wrote to, and what it wrote.
+    * ``system_ns`` and ``user_ns``: the processor time of its processes.
+    * ``latencies``: those of their system calls.
+    """
+
+    took_ns: int
+    files: int
+    bytes: int
+    writes: int
+    system_ns: int
+    user_ns: int
+    latencies: Latencies
+
+
 class Workload(Protocol):
     """A running program, which begins by itself."""
 
@@ -132,6 +117,18 @@ class Workload(Protocol):
     @property
     def latencies(self) -> Latencies:
         """Return the latencies of the system calls of all processes."""
+
+    @property
+    def jobs_done(self) -> dict[str, JobDone]:
+        """Return what each job of the program did, by its name; empty if the program has no jobs."""
+
+    @property
+    def written_bytes(self) -> int | None:
+        """Return the bytes that all processes wrote; None: those of the files of its spec."""
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """Return, for each error, the number of processes that it ended."""
 
     @property
     def share_done(self) -> float:
@@ -165,6 +162,7 @@ class WorkloadSpec(Spec):
     * ``endless``: the program continues until all other programs have ended.
     * ``file_option``: the options of the command that name the files.
     * ``directories``: the directories in which the program works.
+    * ``ignored``: the options of its command that have no effect here.
     """
 
     programs: ClassVar[tuple[str, ...]] = ()
@@ -179,6 +177,7 @@ class WorkloadSpec(Spec):
     file_option: ClassVar[str] = ""
     kind: str
     directories: Directories
+    ignored: tuple[str, ...] = ()
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
@@ -187,6 +186,11 @@ class WorkloadSpec(Spec):
         Raises:
             CommandError: a line cannot be read, or asks for something that is not modelled.
         """
+        raise NotImplementedError
+
+    @classmethod
+    def options(cls) -> dict[str, Options]:
+        """Return the options of each program of this kind, by its name."""
         raise NotImplementedError
 
     @property
@@ -210,11 +214,8 @@ class WorkloadSpec(Spec):
         for directory in self.directories:
             yield directory, files, self.bytes_each
 
-    def writes(self) -> Iterator[Written]:
-        """Yield the files that the program writes and whose names another program may have, too.
-
-        fs_mark's names are random, and the other programs write no files.
-        """
+    def overwrites(self) -> Iterator[tuple[str, int]]:
+        """Yield the path and the size (bytes) of each file that is laid out before the run."""
         return iter(())
 
     @property

@@ -1,8 +1,7 @@
-"""sync and sync -f: processes that call sync(2) or syncfs(2), once or repeatedly.
+"""sync, sync -f and sync FILE: processes that call sync(2), syncfs(2) or fsync(2), once or repeatedly.
 
 A call next to a program that writes a large file may last until that program ends, because it follows the
-growing file (`models.syscalls.sync`).  Left out: sync FILE and sync -d FILE, which call fsync(2) and
-fdatasync(2).
+growing file (`models.syscalls.sync`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,14 @@ from pydantic import Field
 from wbsim.models.parts import Parts
 from wbsim.models.syscalls.process import Process, SystemCalls
 from wbsim.models.workloads import real_options
-from wbsim.models.workloads.command_line import CommandError, CommandParser, one_line, words_of
+from wbsim.models.workloads.command_line import (
+    CommandError,
+    CommandParser,
+    Options,
+    one_line,
+    options_of,
+    words_of,
+)
 from wbsim.models.workloads.program import Program
 from wbsim.models.workloads.spec import (
     SHELL_FORK,
@@ -23,9 +29,10 @@ from wbsim.models.workloads.spec import (
     Iteration,
     WorkloadFactory,
     WorkloadSpec,
+    plain_path,
 )
 from wbsim.sim.engine import Steps
-from wbsim.sim.param import Inputs, Ns, Threads
+from wbsim.sim.param import Flag, Inputs, Ns, Threads
 
 
 class SyncSpec(WorkloadSpec):
@@ -33,6 +40,8 @@ class SyncSpec(WorkloadSpec):
 
     * ``directories``: the paths of ``sync -f PATH``: the processes call syncfs(2) of each path's filesystem,
       one after another.  Without a path they call sync(2).
+    * ``files``: the paths of ``sync FILE``: the processes call fsync(2) of each file, one after another.
+    * ``datasync``: the processes call fdatasync(2) of each file instead (``sync -d FILE``).
     * ``times``: the number of processes that run at once.
     * ``every``: the time after which the processes begin again, or as soon as they are done, until all other
       programs have ended.  Without it, they run once.
@@ -46,6 +55,8 @@ class SyncSpec(WorkloadSpec):
     costs: ClassVar = {"fork_time": SHELL_FORK}
     kind: Literal["sync"] = "sync"
     directories: AnyDirectories = ()
+    files: AnyDirectories = ()
+    datasync: Flag = False
     times: Threads = 1
     every: Annotated[Ns, Field(gt=0)] | None = None
     fork_time: Ns
@@ -67,8 +78,17 @@ class SyncSpec(WorkloadSpec):
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
         """See `WorkloadSpec.makes`: the program makes no files at its paths."""
-        for directory in self.directories:
-            yield directory, 0, 0
+        for path in (*self.directories, *self.files):
+            yield path, 0, 0
+
+    @classmethod
+    def options(cls) -> dict[str, Options]:
+        """See `WorkloadSpec.options`."""
+        return {
+            "sync": options_of(
+                ("-f", "--file-system", "-d", "--data"), real_options.SYNC, common="help version"
+            )
+        }
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
@@ -87,13 +107,14 @@ def parse_command(line: str) -> Inputs:
     parser.add_argument("-d", "--data", dest="data", action="store_true")
     parser.add_argument("paths", nargs="*")
     options = parser.parse_args(words_of(line)[1:])
-    if options.data or (options.paths and not options.file_system):
-        raise CommandError(
-            f"{line!r} is not modelled, because it syncs single files; write sync, or sync -f PATH"
-        )
-    if options.file_system and not options.paths:
-        raise CommandError(f"{line!r} has no path of a filesystem; write sync -f PATH")
-    return {"kind": "sync", "directories": options.paths}
+    if options.data and options.file_system:
+        raise CommandError(f"{line!r}: sync refuses -d and -f together; write one of them")
+    if (options.data or options.file_system) and not options.paths:
+        remedy = "write sync -d FILE" if options.data else "write sync -f PATH"
+        raise CommandError(f"{line!r} has no path, without which sync refuses the option; {remedy}")
+    if options.file_system:
+        return {"kind": "sync", "directories": options.paths}
+    return {"kind": "sync", "directories": [], "files": options.paths, "datasync": options.data}
 
 
 class SyncProcesses(Program):
@@ -112,10 +133,11 @@ class SyncProcesses(Program):
         super().__init__(parts, calls, spec.times, on_end)
         self._env = parts.env
         self._spec = spec
+        self._files = [plain_path(path) for path in spec.files]
         self._mounts = list({calls.mount_of(path): path for path in spec.directories}.values())
         self.fork_ns = round(spec.fork_time * program_scale)
         self.rounds = 0
-        parts.env.start(self.family.parent.task, self._run(), start_ns)
+        parts.begin(self.family.parent.task, self._run(), start_ns)
 
     @property
     def share_done(self) -> float:
@@ -138,7 +160,12 @@ class SyncProcesses(Program):
         self.on_end()
 
     def _process(self, process: Process) -> Steps:
-        if not self._mounts:
+        for path in self._files:
+            inode = yield from process.open(path, creates=False)
+            yield from process.fdatasync(inode) if self._spec.datasync else process.fsync(inode)
+            if (ready := process.close(inode)) is not None:
+                yield ready
+        if not (self._mounts or self._files):
             yield from process.sync()
         for path in self._mounts:
             yield from process.syncfs(path)

@@ -83,7 +83,7 @@ class TreeProcesses(Program):
             inodes = [mount.inodes for mount in self._mounts]
             self.pace = Pace(self._env, self.files, lambda: self.family.system_ns, inodes)
         self.done = 0
-        parts.env.start(self.family.parent.task, self._run(), start_ns)
+        parts.begin(self.family.parent.task, self._run(), start_ns)
 
     @property
     def share_done(self) -> float:
