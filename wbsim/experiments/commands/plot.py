@@ -31,6 +31,10 @@ def add_options(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--heat", metavar="KEY", help="draw a map of one figure over --x and KEY")
     parser.add_argument(
+        "--latency", metavar="CALL",
+        help="draw the distribution of the latencies of a system call, such as fsync, over all programs",
+    )  # fmt: skip
+    parser.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE",
         help="draw only the runs with this value of KEY; repeat the option for several values",
     )  # fmt: skip
@@ -47,6 +51,7 @@ def execute(arguments: Namespace) -> int:
         tuple(arguments.by),
         arguments.heat,
         where_of(arguments.where),
+        arguments.latency,
     )
     for line in plot_directory(arguments.directory, request, arguments.file):
         print(line)

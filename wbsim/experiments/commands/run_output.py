@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,9 @@ def print_result(batch: Ran, title: str | None, experiment: Experiment, argument
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
     if arguments.json:
         document = {"title": experiment.title, "axes": list(experiment.axes)}
-        print_json({**document, "outcomes": [asdict(outcome) for outcome in batch.outcomes]})
+        from wbsim.experiments.formats.json_document import document_of
+
+        print_json({**document, "outcomes": [document_of(outcome) for outcome in batch.outcomes]})
     elif batch.outcomes:
         print("\n\n".join(_texts(batch.outcomes, title, experiment, arguments)))
     for job, failure in batch.failures:
@@ -62,6 +63,8 @@ def _texts(
     from wbsim.experiments.formats.locks import TABLES
     from wbsim.experiments.formats.report import (
         difference_table,
+        failed_processes,
+        ignored_options,
         on_disk_table,
         outcome_table,
         parts_tables,
@@ -75,7 +78,7 @@ def _texts(
     first = outcome_table(outcomes, axes, figures)
     texts = [first if title is None else f"{title}\n{first}"]
     differences = partial(difference_table, more=figures)
-    more = (unfinished, on_disk_table, differences, steady_table)
+    more = (failed_processes, unfinished, on_disk_table, differences, steady_table)
     texts += [text for make in more if (text := make(outcomes, axes)) is not None]
     first_runs = [outcome for outcome in outcomes if outcome.replication == 0]
     for outcome in first_runs:
@@ -85,6 +88,10 @@ def _texts(
         texts.append(latencies)
     if all(map(nothing_written_back, outcomes)):
         texts.append(why_nothing(outcomes[0]))
+    programs = experiment.cases[0].scenario.programs
+    ignored = {name: program.workload.ignored for name, program in programs.items()}
+    if (note := ignored_options(ignored)) is not None:
+        texts.append(note)
     if (note := fitted_elsewhere(experiment.cases)) is not None:
         texts.append(note)
     return texts

@@ -44,6 +44,7 @@ from wbsim.experiments.config.grammar import MOST_REPLICATIONS, File, Variant
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.linux_names import key_of as linux_key
 from wbsim.experiments.config.problems import BadInput, Problems, bad, excerpt, from_validation, unknown_key
+from wbsim.experiments.config.programs import job_files_of
 from wbsim.experiments.config.scenarios import PARTS, expand
 from wbsim.experiments.config.sweeps import (
     NOTHING,
@@ -215,9 +216,17 @@ class _Reader:
             name = ".".join(path)
             if has_name(table, name):
                 table = with_name(table, name, str(value))
+            elif self._in_a_job_file(table, name):
+                texts = {**self._likes.texts, name: str(value)}
+                self._likes = self._likes._replace(texts=texts)
             else:
                 self._problems.add(place, path, linux_key(name) or self._no_key(name, path[0]))
         return table
+
+    def _in_a_job_file(self, table: Table, name: str) -> bool:
+        """Return whether a job file of the scenario *table* has ``{name}``."""
+        files = job_files_of(table, self._likes.directory)
+        return any(f"{{{name}}}" in path.read_text(errors="replace") for path in files)
 
     @staticmethod
     def _no_key(name: str, first: str) -> str:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import Problems, excerpt, instead
@@ -44,10 +45,12 @@ class Likes(NamedTuple):
 
     problems   collects the errors
     directory  the folder of the configuration, where the search for files begins
+    texts      the texts that replace ``{name}`` in job files, by the name
     """
 
     problems: Problems
     directory: Path
+    texts: Mapping[str, str] = MappingProxyType({})
 
     def based_on(self, table: Table, bases: Bases) -> Table | None:
         """Return the part that ``like`` names, with the entries of *table* put over it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from difflib import get_close_matches
 from pathlib import Path as FilePath
@@ -11,16 +12,16 @@ from typing import Any, Final
 from wbsim.experiments.config.grammar import PROGRAM_KEYS
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import excerpt, unknown_key
-from wbsim.experiments.config.tree import Items, Table, merge, plain
+from wbsim.experiments.config.tree import Items, Table, entries_of, merge, plain
 from wbsim.models.kinds import kinds
 from wbsim.models.workloads.command_line import CommandError, words_of
+from wbsim.models.workloads.fio_sections import Changes
 
 _COPY: Final = "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}"
 _UNPACK: Final = "for unpacked files write fs_mark -S0 -n FILES -s BYTES -d DIR"
 _SAME_WRITES: Final = {
     "cp": _COPY.format(size=128, calls="8N"),
     "cat": _COPY.format(size=128, calls="8N"),
-    "mv": _COPY.format(size=128, calls="8N"),
     "rsync": _COPY.format(size=32, calls="32N"),
     "scp": _COPY.format(size=32, calls="32N"),
     "tar": _UNPACK,
@@ -65,7 +66,7 @@ def _program(likes: Likes, table: Table) -> Table | None:
     """Return the program of *table*, from its command and its other keys; None if it has a problem."""
     problems = likes.problems
     command = plain(table.get("command"))
-    own = {"start": 0, **{name: table[name] for name in ("start", "memory") if name in table}}
+    own = {"start": 0, **{name: table[name] for name in ("start", "after", "memory") if name in table}}
     fields = table.omit(*PROGRAM_KEYS)
     if "kind" in fields:
         problems.wrong(table, "kind", "follows from the command; leave it out")
@@ -80,13 +81,35 @@ def _program(likes: Likes, table: Table) -> Table | None:
         problems.wrong(table, "command", f"{fault}; give a command line of {_known_programs()}")
         return None
     try:
-        command_fields = _fields_of([_with_job_files(line, likes.directory) for line in lines])
+        plain_lines = [_without_prefix(line) for line in lines]
+        jobs = {key: _plain_options(fields[key]) for key in fields if isinstance(fields[key], Table)}
+        fields = fields.omit(*jobs)
+        lines = [_with_job_files(line, likes.directory) for line in plain_lines]
+        command_fields = _fields_of(lines, Changes(jobs, likes.texts))
     except CommandError as error:
-        problems.wrong(table, "command", str(error))
+        for complaint in error.complaints:
+            problems.wrong(table, "command", complaint)
         return None
     place = table.place_of("command")
     workload = Table(command_fields).set_place(table.key, "", dict.fromkeys(command_fields, place))
     return table.like({**own, "workload": merge(workload, fields)})
+
+
+_CONTINUED: Final = re.compile(r"\\\n[ \t]*")
+_PREFIX: Final = re.compile(r"\s*(?:sudo|time|nohup|exec)\s+(?=[^\s-])")
+_BEHIND: Final = re.compile(r"\s*(?:;|&&|&)\s*$")
+
+
+def _without_prefix(line: str) -> str:
+    r"""Return the command *line* in one line, without sudo, time and a last semicolon.
+
+    >>> _without_prefix("sudo time fio --name=w \\\n    --rw=write ;")
+    'fio --name=w --rw=write'
+    """
+    line = _BEHIND.sub("", _CONTINUED.sub("", line))
+    while (match := _PREFIX.match(line)) is not None:
+        line = line[match.end() :]
+    return line
 
 
 def _with_job_files(line: str, directory: FilePath) -> str:
@@ -101,12 +124,33 @@ def _with_job_files(line: str, directory: FilePath) -> str:
     return shlex.join(new_words) if new_words != words else line
 
 
-def _fields_of(lines: list[str]) -> dict[str, object]:
-    """Return the fields of the workload of the command *lines*, with the costs of the program itself."""
+def _plain_options(table: Table) -> dict[str, object]:
+    """Return the options of *table* without their origins."""
+    return {option: plain(value) for option, value in table.items()}
+
+
+def job_files_of(scenario: Table, directory: FilePath) -> list[FilePath]:
+    """Return the job files that the commands of *scenario* name and that exist."""
+    tables = [scenario.get("workload"), *entries_of(scenario.get("programs", {})).values()]
+    commands = [table.get("command") if isinstance(table, Table) else table for table in tables]
+    words = [word for command in commands for word in str(plain(command)).split() if word.endswith(".fio")]
+    return [path for word in words if (path := directory / word).is_file()]
+
+
+def _fields_of(lines: list[str], changes: Changes) -> dict[str, object]:
+    """Return the fields of the workload of the command *lines*, with the costs of the program itself.
+
+    *changes* are those of the configuration for jobs of fio.
+    """
     name = PurePosixPath((lines[0].split() or [""])[0]).name
     for kind in kinds("workloads").values():
         if name in kind.spec.programs:
-            return {**kind.spec.fields_of(lines), **kind.spec.costs}
+            has_jobs = kind.spec.programs == ("fio",)
+            if changes.options and not has_jobs:
+                raise CommandError(f"{name} has no job {next(iter(changes.options))!r}; only fio has jobs")
+            more = (changes,) if has_jobs else ()
+            fields = kind.spec.fields_of(lines, *more)  # rm FILE is of another kind than rm -r
+            return {**fields, **kinds("workloads")[str(fields["kind"])].spec.costs}
     if name in _SAME_WRITES:
         raise CommandError(f"{name} is not modelled; {_SAME_WRITES[name]}")
     raise CommandError(f"{lines[0]!r} is not a command line of {_known_programs()}")

@@ -32,7 +32,7 @@ ONLY_MOUNT: Final = "mnt"
 """The name of a mount that has no name in the configuration."""
 _UNNAMED: Final = "machine"
 """The name of a machine that is like no other machine and has no name; no result depends on it."""
-_ALREADY_THERE: Final = ("files", "cached_inodes")
+_ALREADY_THERE: Final = ("files", "contents", "cached_inodes")
 _KERNELS: Final = Bases("kernels", KERNELS)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from wbsim.experiments.config.keys import Section, sections
 from wbsim.experiments.config.values import MOST_OF, amount
 from wbsim.experiments.results.figures import COLUMNS, FIGURES
+from wbsim.models.kinds import kinds
 from wbsim.sim.units import EXAMPLES, SCALES
 
 FIGURES_TITLE: Final = "## Figures"
@@ -53,6 +54,12 @@ _WORDS: Final = (
 """The paragraphs at the top, below the table of units."""
 
 
+_OPTIONS: Final = (
+    "A command or a job file may have any option of its program.  An option that changes only the report, or"
+    " nothing that the model shows, is dropped, and the run says so.  An option that makes it another"
+    " experiment is refused, and all of them are named at once, each with its line.",
+)
+"""The paragraph about the options of programs."""
 _HEAD: Final = (
     "# Every key of a configuration, and every figure",
     "",
@@ -70,7 +77,36 @@ def reference() -> str:
     figures = [
         (f"`{name}`", figure.meaning, figure.unit, f"`{COLUMNS[name]}`") for name, figure in FIGURES.items()
     ]
-    return "\n".join([*lines, *_table(("figure", "meaning", "unit", "column of the dataset"), figures)])
+    lines += [*_table(("figure", "meaning", "unit", "column of the dataset"), figures), ""]
+    return "\n".join([*lines, *_programs()]).rstrip()
+
+
+def _programs() -> Iterator[str]:
+    """Yield the lines about the options of each program, in a table for each."""
+    yield from ("## Options of programs", "", *_paragraphs(_OPTIONS))
+    tables = {
+        name: options for kind in kinds("workloads").values() for name, options in kind.spec.options().items()
+    }
+    for name, options in sorted(tables.items()):
+        yield from (f"### {name}", "")
+        rows = [("modelled", _names(options.modelled)), ("dropped with a note", _names(options.dropped))]
+        plain = [option for option, why in options.refusals.items() if not why]
+        rows.append(("refused", _names(plain)))
+        rows += [(f"refused: {why}", _names(group)) for why, group in _by_reason(options.refusals).items()]
+        yield from (*_table(("what happens", "options"), [row for row in rows if row[1]]), "")
+
+
+def _by_reason(refusals: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the options that are refused for each reason."""
+    groups: dict[str, list[str]] = {}
+    for option, why in refusals.items():
+        if why:
+            groups.setdefault(why, []).append(option)
+    return groups
+
+
+def _names(options: Sequence[str]) -> str:
+    return ", ".join(f"`{option}`" for option in options)
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -144,6 +144,31 @@ def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     return "\n".join(lines) if lines else None
 
 
+def failed_processes(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
+    """Return a note on the processes that an error of a system call has ended, or None.
+
+    It is about the first replication of each case.
+    """
+    cases = [runs[0] for runs in by_case(outcomes)]
+    lines = []
+    for outcome in cases:
+        label = " ".join([outcome.variant, *(str(outcome.point[axis]) for axis in axes)])
+        for name, program in outcome.programs.items():
+            for error, count in program.failed.items():
+                place = f"{label}: {name}" if len(cases) > 1 else name
+                processes = "1 process" if count == 1 else f"{count} processes"
+                lines.append(f"{place}: {error}; this ended {processes} before all was written")
+    return "\n".join(lines) if lines else None
+
+
+def ignored_options(programs: Mapping[str, Sequence[str]]) -> str | None:
+    """Return a note on the options of commands that have no effect here, by program, or None."""
+    lines = [
+        f"{name}: without effect here: {', '.join(options)}" for name, options in programs.items() if options
+    ]
+    return "\n".join(lines) if lines else None
+
+
 def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
     """Return the replications of each case as one list, in the order of the cases."""
     cases: dict[tuple[str, str], list[Outcome]] = {}
@@ -222,6 +247,8 @@ def parts_tables(outcome: Outcome) -> list[str]:
             for name, p in outcome.programs.items()
         ]
         tables.append(table(("program", "wall s", "sys s", "user s", "files", "file MB/s"), rows))
+    if (jobs := _jobs_table(outcome)) is not None:
+        tables.append(jobs)
     if len(outcome.disks) > 1:
         disks, at_end, on_disk_s = outcome.disks, outcome.disks_at_end, outcome.on_disk_time
         if _any_used(disks):
@@ -268,6 +295,27 @@ def _disk_table(
             ]
             rows.append([name, *([figure_text(disk.ios)] if with_counts else []), *cells])
     return table([title, *(["requests"] if with_counts else []), *header], rows)
+
+
+def _jobs_table(outcome: Outcome) -> str | None:
+    """Return a table of the jobs of fio, or None if there are none; a rate leaves out the start of fio."""
+    rows = [
+        (
+            *([program] if len(outcome.programs) > 1 else []),
+            name,
+            f"{job.time:.3g}",
+            figure_text(job.bytes / 1e6),
+            figure_text(number_or_nan(None if job.bandwidth is None else job.bandwidth / 1e6)),
+            figure_text(number_or_nan(job.iops)),
+            figure_text(job.files),
+            f"{job.system_cpu_time:.3g}",
+            f"{job.user_cpu_time:.3g}",
+        )
+        for program, result in outcome.programs.items()
+        for name, job in result.jobs.items()
+    ]
+    header = ["job", "s", "MB", "MB/s", "writes/s", "files", "sys s", "user s"]
+    return table([*(["program"] if len(outcome.programs) > 1 else []), *header], rows) if rows else None
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:

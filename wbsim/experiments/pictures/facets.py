@@ -81,6 +81,11 @@ def usual_lines(frame: pd.DataFrame, x: str) -> list[str]:
     return [*variant, *keys]
 
 
+def telling_keys(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
+    """Return the *keys* that label a line: those with several values, or else the variant."""
+    return [key for key in keys if frame[key].nunique() > 1] or [key for key in keys if key == "variant"]
+
+
 def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
     """Return a label and the runs of each line: one for each combination of values of *keys*."""
     if not keys:

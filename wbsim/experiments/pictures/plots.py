@@ -34,8 +34,10 @@ from wbsim.experiments.pictures.facets import (
     panels_of,
     select,
     settings_of,
+    telling_keys,
     usual_lines,
 )
+from wbsim.experiments.pictures.latency import latency_picture
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.results.dataset import tidy, unit_of, with_setting
@@ -61,7 +63,8 @@ class Wanted(NamedTuple):
     """A picture to draw: figures *y* against *x*, with a line for each combination of values of *by*.
 
     With *heat* the picture is a map of one figure over *x* and *heat*.  *where* chooses the runs that have
-    one of the given values of each of its keys.  Missing settings follow from the swept keys.
+    one of the given values of each of its keys.  Missing settings follow from the swept keys.  With *latency*
+    the picture shows the distribution of the latencies of this system call, and has neither *x* nor *y*.
     """
 
     x: str | None = None
@@ -69,6 +72,7 @@ class Wanted(NamedTuple):
     line_keys: tuple[str, ...] = ()
     heat: str | None = None
     where: Mapping[str, Sequence[str]] = MappingProxyType({})
+    latency: str | None = None
 
 
 def plot_directory(
@@ -151,6 +155,12 @@ def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
 
 def _sweep_picture(results: Results, frame: pd.DataFrame, options: Wanted) -> tuple[str, Figure, list[str]]:
     """Return the picture of a sweep: the name of its file, the figure, and the knees of its lines."""
+    if options.latency is not None:
+        _check_latency(options)
+        keys = options.line_keys or usual_lines(frame, "replication")
+        title = narrowed(results.title, options.where)
+        figure = latency_picture(frame, results.outcomes, options.latency, keys, title)
+        return f"{options.latency}_latency.png", figure, []
     x = options.x or (results.axes[0] if results.axes else "variant")
     figures = options.y or _telling(frame)
     title = narrowed(results.title, options.where)
@@ -167,6 +177,21 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, options: Wanted) -> tu
     )
     figure = line_picture(frame, x, figures, keys, title, plug_requests)
     return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in knees(frame, x, name, keys)]
+
+
+def _check_latency(options: Wanted) -> None:
+    """Check the options of a picture of the latencies of one system call.
+
+    Raises:
+        BadInput: an option of another picture is given, too.
+    """
+    others = {"--x": options.x, "--y": ", ".join(options.y), "--heat": options.heat}
+    for name, value in others.items():
+        if value:
+            problem = (
+                f"is {value}; a picture of latencies has no other figure or axis: leave it out, or --latency"
+            )
+            raise bad(name, problem)
 
 
 def _check_map(x: str, options: Wanted, figures: Sequence[str]) -> None:
@@ -222,7 +247,7 @@ def line_picture(
         BadInput: there would be too many panels.
     """
     frame = frame.reset_index(drop=True)
-    keys = _lines_by(frame, keys)
+    keys = telling_keys(frame, keys)
     parts = _parts(frame, x, keys)
     picture, rows = grid_of(len(figures), len(parts), title)
     if not are_numbers(frame[x]):
@@ -289,11 +314,6 @@ def _mark(rows: Sequence[Sequence[Axes]], plug_requests: int) -> None:
     )  # fmt: skip
 
 
-def _lines_by(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
-    """Return the *keys* that label a line: those with several values, or else the variant."""
-    return [key for key in keys if frame[key].nunique() > 1] or [key for key in keys if key == "variant"]
-
-
 def _parts(frame: pd.DataFrame, x: str, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
     """Return a title and the runs of each panel; runs at one point of a line are then replications."""
     return panels_of(frame, differing(frame, settings_of(frame), [x, *keys]))
@@ -319,7 +339,7 @@ def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterat
     """Yield a line of text for each line of each panel that has a knee."""
     if not are_numbers(frame[x]):
         return
-    keys = _lines_by(frame, keys)
+    keys = telling_keys(frame, keys)
     for title, part in _parts(frame, x, keys):
         for label, runs in lines_of(part, keys):
             points = _points(runs, x, name)

@@ -11,12 +11,13 @@ import numpy as np
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.report import outcome_table
 from wbsim.experiments.pictures.facets import narrowed, select, settings_of, usual_lines
+from wbsim.experiments.pictures.latency import latency_picture
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.plots import line_picture
 from wbsim.experiments.pictures.thread_times import thread_times_picture
 from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.python.arguments import check_name
-from wbsim.experiments.results.dataset import IDENTITY, tidy
+from wbsim.experiments.results.dataset import IDENTITY, jobs_frame, tidy
 from wbsim.experiments.results.figures import COLUMNS, FIGURES, READ
 from wbsim.experiments.results.intervals import interval_of, steady_of
 from wbsim.experiments.results.outcome import Outcome
@@ -311,6 +312,29 @@ class Findings:
                     )  # fmt: skip
         return pd.DataFrame(rows)
 
+    def jobs(self) -> pd.DataFrame:
+        """Return what each job of fio did.
+
+        Returns:
+            A frame with a row for each job of each run.  The columns are ``variant``, the swept keys,
+            ``replication``, ``seed``, ``program``, ``job``, and:
+
+            * ``time_s``: from the begin of its first process until the end of its last, without the start of
+              fio.
+            * ``file_count``, ``written_mb`` and ``writes``: the files that it wrote to, and what it wrote.
+            * ``bandwidth_mb_per_s`` and ``iops_per_s``: what it wrote for each second of that time.
+            * ``system_cpu_time_s`` and ``user_cpu_time_s``: the processor time of its processes.
+            * ``write_calls``, ``write_p50_us`` and so on: the calls of each kind, and their latencies.
+
+        Example:
+            >>> import wbsim
+            >>> smaller = {"programs.create.files": 100, "programs.rewrite.filesize": "1 MiB"}
+            >>> jobs = wbsim.load("two_disks.toml").set(smaller).run().jobs()
+            >>> list(jobs["job"])
+            ['j0']
+        """
+        return jobs_frame(self.outcomes, self.axes)
+
     def explain(self) -> str:
         """Return a text with the bottleneck of each case, and how its threads spent their time.
 
@@ -383,6 +407,44 @@ class Findings:
         return line_picture(
             frame, x, names, [line for line in lines if line != x], narrowed(self.title, choice)
         )
+
+    def latency_picture(
+        self,
+        call: str = "fsync",
+        by: str | Sequence[str] | None = None,
+        where: Mapping[str, object] | None = None,
+    ) -> Figure:
+        """Return a picture with the distribution of the latencies of a system call, over all programs.
+
+        A line shows what a share of the calls does not exceed; replications are one line.  90, 99 and 99.9 %
+        are equally far apart, and the latency has a logarithmic scale.
+
+        Args:
+            call: The name of the system call, such as ``"write"``; fdatasync is another call than fsync.
+                Default: ``"fsync"``.
+            by: A swept key, ``"variant"``, ``"replication"`` or ``"seed"``, or a list of such names.  Each
+                combination of their values has a line.  Default: all swept keys and the variant.
+            where: The runs to show: a value, or a list of values, for each key, as in `plot`.  Default: all
+                runs.
+
+        Returns:
+            A figure of matplotlib; ``.savefig("name.png")`` writes it.
+
+        Raises:
+            BadInput: no run has such a call, a name is unknown, or no run has a value of *where*.  Or the
+                picture would have more than six panels.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml").set({"workload.loops": 3})
+            >>> found = study.vary({"kernel.like": ["3.11", "6.17"]}).run()
+            >>> found.latency_picture("write").savefig("latency.png")
+        """
+        frame, choice = self._choose("latency_picture()", where)
+        lines = _texts(by) if by is not None else usual_lines(frame, "replication")
+        for name in lines:
+            check_name("latency_picture()", name, map(str, frame))
+        return latency_picture(frame, self.outcomes, call, lines, narrowed(self.title, choice))
 
     def heat_map(
         self, x: str, y: str, figure: str = "write_iops", where: Mapping[str, object] | None = None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wbsim.experiments.config.values import KINDS
 from wbsim.experiments.results.figures import COLUMNS, FIGURES
-from wbsim.experiments.results.outcome import Outcome
-from wbsim.sim.units import parse
+from wbsim.experiments.results.outcome import JobResult, Outcome
+from wbsim.sim.units import US, parse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +41,48 @@ def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     for axis in axes:
         frame = with_setting(frame, axis, list(frame[axis]))
     return frame
+
+
+def jobs_frame(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
+    """Return a row for each job of fio in each of *outcomes*: its identity, its amounts and its latencies.
+
+    The columns are ``variant``, *axes*, ``replication``, ``seed``, ``program``, ``job``, and the amounts with
+    their units.  Each kind of call has columns for its number and its percentiles, such as ``fsync_p99_us``.
+    """
+    import pandas as pd
+
+    rows = []
+    for outcome in outcomes:
+        identity = {
+            "variant": outcome.variant,
+            **{axis: outcome.point.get(axis) for axis in axes},
+            "replication": outcome.replication,
+            "seed": outcome.seed,
+        }
+        for program, result in outcome.programs.items():
+            for name, job in result.jobs.items():
+                rows.append({**identity, "program": program, "job": name, **amounts_of_job(job)})
+    return pd.DataFrame(rows)
+
+
+def amounts_of_job(job: JobResult) -> dict[str, float | None]:
+    """Return the amounts of a job by their columns, which have their units."""
+    amounts: dict[str, float | None] = {
+        "time_s": job.time,
+        "file_count": job.files,
+        "written_mb": job.bytes / 1e6,
+        "writes": job.writes,
+        "bandwidth_mb_per_s": None if job.bandwidth is None else job.bandwidth / 1e6,
+        "iops_per_s": job.iops,
+        "system_cpu_time_s": job.system_cpu_time,
+        "user_cpu_time_s": job.user_cpu_time,
+    }
+    for call, calls in job.calls.items():
+        amounts[f"{call}_calls"] = calls.count
+        for percent, ns in calls.percentiles_ns.items():
+            amounts[f"{call}_p{percent.replace('.', '_')}_us"] = ns / US
+        amounts[f"{call}_max_us"] = calls.max_ns / US
+    return amounts
 
 
 def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.DataFrame:

@@ -103,11 +103,35 @@ def percentiles_of(bins: Mapping[int, int], min_ns: int, max_ns: int) -> dict[st
 
 
 @dataclass(frozen=True)
+class JobResult:
+    """The result of one job of a program, which all processes with its name did together.
+
+    * ``time``: from the begin of its first process until the end of its last (s), without the start of fio.
+    * ``files``, ``bytes`` and ``writes``: the files that it wrote to, and what it wrote.
+    * ``bandwidth`` (B/s) and ``iops`` (1/s): bytes and writes for each second of ``time``.
+    * ``system_cpu_time`` and ``user_cpu_time``: the processor time of its processes (s).
+    * ``calls``: a `CallResult` for each kind of system call.
+    """
+
+    time: float
+    files: int
+    bytes: int
+    writes: int
+    bandwidth: float | None
+    iops: float | None
+    system_cpu_time: float
+    user_cpu_time: float
+    calls: dict[str, CallResult] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class ProgramResult:
     """The result of one program; times in s, from its start to its last iteration.
 
     ``reckoned_files`` files were not simulated, because the pace was steady.  The times include them.
-    ``calls``: a `CallResult` for each kind of system call, such as ``write``.
+    ``calls``: a `CallResult` for each kind of system call, such as ``write``.  ``failed``: for each error,
+    such as a full filesystem, the number of processes that it ended.  ``jobs``: a `JobResult` for each job of
+    fio, by its name.
     """
 
     wall_time: float
@@ -117,6 +141,8 @@ class ProgramResult:
     file_bytes: int
     reckoned_files: int
     calls: dict[str, CallResult] = field(default_factory=dict, repr=False)
+    failed: dict[str, int] = field(default_factory=dict)
+    jobs: dict[str, JobResult] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from wbsim.experiments.results.outcome import (
     START_OF,
     CallResult,
     DiskResult,
+    JobResult,
     Levels,
     Lives,
     MountResult,
@@ -35,7 +36,7 @@ from wbsim.models.interfaces import Filesystem
 from wbsim.models.machine import Machine
 from wbsim.models.syscalls.latency import Latency
 from wbsim.models.time_accounting import life_of
-from wbsim.models.workloads.spec import Iteration
+from wbsim.models.workloads.spec import Iteration, JobDone
 from wbsim.sim.sync import LockClass
 from wbsim.sim.units import MS, PAGE_BYTES, SECTOR_BYTES, S
 
@@ -274,11 +275,28 @@ def _program_result(case: Case, machine: Machine, name: str, last: Sample | None
     program, spec = machine.programs[name], case.scenario.programs[name]
     end_ns = machine.env.now if last is None else last.end_ns  # an endless program may lack an iteration
     return ProgramResult(
-        wall_time=(end_ns - spec.start + program.reckoned.ns) / S,
+        wall_time=(end_ns - machine.begun_ns.get(name, end_ns) + program.reckoned.ns) / S,
         system_cpu_time=(program.system_ns + program.reckoned.system_ns) / S,
         user_cpu_time=program.user_ns / S,
         files=0 if last is None else last.count,
-        file_bytes=spec.workload.total_bytes,
+        file_bytes=spec.workload.total_bytes if program.written_bytes is None else program.written_bytes,
         reckoned_files=program.reckoned.files,
         calls={call: call_result(latency) for call, latency in program.latencies.by_call().items()},
+        failed=dict(program.failed),
+        jobs={name: _job_result(done) for name, done in program.jobs_done.items()},
+    )
+
+
+def _job_result(done: JobDone) -> JobResult:
+    took_s = done.took_ns / S
+    return JobResult(
+        time=took_s,
+        files=done.files,
+        bytes=done.bytes,
+        writes=done.writes,
+        bandwidth=done.bytes / took_s if took_s else None,
+        iops=done.writes / took_s if took_s else None,
+        system_cpu_time=done.system_ns / S,
+        user_cpu_time=done.user_ns / S,
+        calls={call: call_result(latency) for call, latency in done.latencies.by_call().items()},
     )

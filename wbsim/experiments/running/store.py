@@ -8,6 +8,7 @@ DIR/runs/NAME/levels.parquet      the levels over time (`experiments.results.out
 DIR/runs/NAME/run.json            versions, command, processor time and memory
 DIR/failed/NAME/                  the same files for a failed run, with traceback.txt
 DIR/dataset.parquet               a row for each run of the plan (`experiments.results.dataset`)
+DIR/jobs.parquet                  a row for each job of fio in each run, if there are any
 
 NAME is a digest of config.json.  A changed configuration or model gets other names, so an old result is never
 taken for a new one.  A run is written to a directory aside, which is renamed when it is complete.  This

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Experiment
 from wbsim.experiments.config.problems import bad, unknown_key
-from wbsim.experiments.results.dataset import IDENTITY, tidy
+from wbsim.experiments.results.dataset import IDENTITY, jobs_frame, tidy
 from wbsim.experiments.results.figures import COLUMNS, FIGURES
 from wbsim.experiments.results.intervals import interval_of
 from wbsim.experiments.results.outcome import Outcome
@@ -96,6 +96,9 @@ def run_experiment(
     if how.directory is not None and batch.outcomes:
         frame = tidy(batch.outcomes, experiment.axes)
         replace_whole(how.directory / "dataset.parquet", partial(frame.to_parquet, index=False))
+        jobs = jobs_frame(batch.outcomes, experiment.axes)
+        if len(jobs):
+            replace_whole(how.directory / "jobs.parquet", partial(jobs.to_parquet, index=False))
     return batch
 
 
