@@ -66,7 +66,22 @@ def limits(draw: st.DrawFn) -> list[str]:
 
 
 OWN = "OWN"
-"""Stands for the name of the program, because no two programs may write the same file."""
+"""Stands for the name of the program."""
+FIO_OPTIONS = (
+    " --fsync_on_close=1", " --end_fsync=1", " --thinktime=200", " --fsync=3", " --fdatasync=2", " --sync=1",
+    " --sync=dsync", " --create_on_open=0", " --create_on_open=0 --fallocate=native", " --loops=2",
+    " --create_on_open=0 --fallocate=keep", " --create_on_open=0 --fallocate=truncate", " --overwrite=1",
+    " --filename=shared --nrfiles=1", " --file_append=1", " --norandommap", " --runtime=1",
+    " --rate_iops=900",
+)  # fmt: skip
+DD_OPERANDS = (
+    " conv=noerror", " conv=fsync", " conv=fdatasync", " conv=noerror oflag=append", " conv=noerror seek=256",
+    " conv=noerror oflag=sync", " conv=noerror oflag=dsync",
+)  # fmt: skip
+CALLS = (
+    "truncate -s 64M OF", "fallocate -l K OF", "fallocate -n -l K OF", "sync -d OF", "sync OF", "mv OF OF2",
+)  # fmt: skip
+"""Calls for the file OF that drop no dirty page; K is a size."""
 
 
 @st.composite
@@ -74,20 +89,28 @@ def programs(draw: st.DrawFn, mounts: list[str]) -> str:
     """Draw a command line, with one or two directories of *mounts*; its files are called `OWN`."""
     where = draw(st.lists(st.sampled_from(mounts), min_size=1, max_size=2))
     size, count = draw(st.sampled_from(KIB_OF)), draw(st.integers(1, 30))
-    match draw(st.sampled_from(["fs_mark", "fio", "dd", "sync"])):
+    match draw(st.sampled_from(["fs_mark", "fio", "dd", "sync", "one call"])):
         case "fs_mark":
             ways = " ".join(f"-d {at}/{n}" for n, at in enumerate(where))
             files, loops = count * len(where), draw(st.integers(1, 3))
-            return f"fs_mark -k -S0 -n {files} -s {size << 10} -L {loops} {ways}"
+            method = draw(st.sampled_from([0, 0, 0, 1, 2, 3, 4, 5, 6]))
+            return f"fs_mark -k -S{method} -n {files} -s {size << 10} -L {loops} {ways}"
         case "fio":
             rw, numjobs = draw(st.sampled_from(["write", "randwrite"])), draw(st.integers(1, 3))
-            more = draw(st.sampled_from(["", " --fsync_on_close=1", " --end_fsync=1", " --thinktime=200"]))
+            more = draw(st.sampled_from(["", *FIO_OPTIONS]))
             each = f"--numjobs={numjobs} --nrfiles={draw(st.integers(1, 3))} --filesize={4 * count}k"
-            if draw(st.booleans()):
+            if "norandommap" not in more and draw(st.booleans()):
                 more += f" --ioengine=io_uring --iodepth={draw(st.sampled_from([1, 2, 7, 32]))}"
-            return f"{FIO} --rw={rw} {each}{more} --name={OWN} --directory={where[0]}"
+            return f"{FIO} --rw={rw} {each} --name={OWN} --directory={where[0]}{more}"
         case "dd":
-            return f"dd if=/dev/zero of={where[0]}/{OWN}x{draw(st.integers(0, 9))} bs={size}k count={count}"
+            more = draw(st.sampled_from(DD_OPERANDS))
+            if draw(st.booleans()):
+                name = f"{OWN}x{draw(st.integers(0, 9))}"
+            else:
+                name, more = "shared", more.replace("conv=", "conv=notrunc,")
+            return f"dd if=/dev/zero of={where[0]}/{name} bs={size}k count={count}{more}"
+        case "one call":
+            return draw(st.sampled_from(CALLS)).replace("OF", f"{where[0]}/shared").replace("K", f"{size}K")
     return "sync"
 
 

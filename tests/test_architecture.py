@@ -52,7 +52,10 @@ def sibling_imports(folder: str, own: str, source: str) -> list[str]:
     return [name for name in imported(source) if any(f"{name}.".startswith(f"{other}.") for other in others)]
 
 
-NAMESAKES = {"self._file.close", "plug.close", "filesystem.close", "flight.close"}
+NAMESAKES = {
+    "self._file.close", "plug.close", "filesystem.close", "flight.close", "log.commit",
+    "inode.sb.filesystem.close", "self.filesystem.close",
+}  # fmt: skip
 """Functions that share a generator's name, but do their work when they are called."""
 
 

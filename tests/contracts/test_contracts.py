@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -14,6 +14,7 @@ from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.kinds import kinds
 from wbsim.models.machine import Machine, build
+from wbsim.models.workloads.one_call import Call
 
 DEVICES: dict[str, Any] = {
     "null": {"kind": "null"},
@@ -81,7 +82,8 @@ def test_every_filesystem_and_workload_has_a_contract_test() -> None:
     """A new filesystem or workload must be added to `FILESYSTEMS` or `COMMANDS`."""
     assert set(FILESYSTEMS) == set(kinds("filesystems"))
     makers = {name for name, kind in kinds("workloads").items() if not kind.spec.reads_files}
-    assert set(COMMANDS) == makers - {"sync"}  # which makes no files, either
+    assert set(COMMANDS) == makers - {"sync", "one_call"}  # which write no pages
+    assert {call for call, _, _ in CALLS} == set(get_args(Call))
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -102,6 +104,45 @@ def test_every_flusher_writes_all_pages(flusher: str, filesystem: str, command: 
     """All pages are on disk after a sync with each flusher, also if a device has three contexts."""
     contexts = ', by = "hash", contexts = 3' if flusher == "parallel" else ""
     finished("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
+
+
+CALLS: list[tuple[str, str, dict[str, int]]] = [
+    ("rename", "mv /m/a /m/b", {"/m/b": 1024}),
+    ("unlink", "rm /m/a", {"/m/b": 3}),
+    ("ftruncate", "truncate -s 1M /m/a /m/c", {"/m/a": 256, "/m/b": 3, "/m/c": 256}),
+    ("fallocate", "fallocate -l 8M /m/a", {"/m/a": 2048, "/m/b": 3}),
+]
+"""The calls of a command, and the files with their pages after it; before it, there are two."""
+
+
+@pytest.mark.parametrize(("call", "command", "files"), CALLS, ids=[call for call, _, _ in CALLS])
+@pytest.mark.parametrize("filesystem", sorted(FILESYSTEMS))
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+def test_each_call_leaves_its_files_on_any_filesystem_and_kernel(
+    kernel: str, filesystem: str, call: str, command: str, files: dict[str, int]
+) -> None:
+    """The files have their sizes and no dirty page.  The call is counted once for each file."""
+    text = f"""
+title = "a call"
+[scenario]
+machine.like = "loop-vm"
+kernel.like = "{kernel}"
+sync_after = true
+programs.a = "{command}"
+[scenario.mounts.m]
+like = "{FILESYSTEMS[filesystem]}"
+at = "/m"
+contents = [{{ path = "a", size = "4 MiB", extents = 5 }}, {{ path = "b", size = "12 KiB" }}]
+"""
+    machine = build(parse(text, "x.toml").cases[0].scenario, 1)
+    machine.run()
+    program, superblock = only(machine.programs), only(machine.mounts)
+    dentries = superblock.dentries
+    assert {path: dentry.inode.file.size for path, dentry in dentries.items() if dentry.inode} == files
+    assert program.latencies.by_call()[call].count == len(command.split(" /")) - 1 - (call == "rename")
+    assert (program.failed, program.share_done) == ({}, 1)
+    assert (machine.cache.dirty, machine.cache.writeback) == (0, 0)
+    assert len(superblock.filesystem.layouts()) == len(files)
 
 
 @pytest.mark.parametrize("scheduler", sorted(kinds("io_schedulers")))

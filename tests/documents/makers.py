@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -19,7 +19,7 @@ import pandas as pd
 
 from tests.desk.rows import rows
 from tests.desk.table import lines
-from tests.documents.places import CONFIGS, RATE_TITLE, ROOT
+from tests.documents.places import CONFIGS, EXAMPLES, RATE_TITLE, ROOT
 from wbsim.experiments.captures.conditions import Options, conditions_of
 from wbsim.experiments.captures.merge_decisions import steps_of
 from wbsim.experiments.captures.reader import open_capture
@@ -174,6 +174,43 @@ def two_disks(directory: Path) -> dict[str, str]:
     text = printed("run", str(CONFIGS / "two_disks.toml"))
     command = "$ wbsim run two_disks.toml\n"
     return {"two-disks": command + text[text.index("Two kinds") :].rstrip()}
+
+
+def programs(directory: Path) -> dict[str, str]:
+    """Return the blocks of docs/programs.md: the file that each shows, and what wbsim prints for it."""
+    shown = {}
+    for name, file, command in (
+        ("faulty-job-file", "db.fio", "run db.toml"), ("overwrite", "overwrite.toml", "run overwrite.toml"),
+        ("rename", "rename.toml", "run rename.toml"),
+    ):  # fmt: skip
+        text = (EXAMPLES / file).read_text()
+        config = EXAMPLES / command.split()[1]
+        out, errors = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(errors), chdir(config.parent):
+            main(["run", config.name])
+        lines = [line.rstrip() for line in (out.getvalue() or errors.getvalue()).splitlines()]
+        shown[name] = "\n".join([f"$ cat {file}", text.rstrip(), f"$ wbsim {command}", *_short(lines)])
+    return shown
+
+
+def fsyncs(directory: Path) -> dict[str, str]:
+    """Return the histograms of fsync of the picture in docs/programs.md."""
+    printed("run", str(EXAMPLES / "fsync.toml"), "--out", str(directory))
+    rows = ["dirty_bytes,latency_ns,calls"]
+    for outcome in read_results(directory).outcomes:
+        size = outcome.point["kernel.dirty.dirty_bytes"]
+        bins = outcome.programs["db"].calls["fsync"].bins_ns
+        rows += [f"{size},{latency},{calls}" for latency, calls in bins.items()]
+    return {"fsync.csv": "\n".join(rows) + "\n"}
+
+
+def _short(lines: list[str]) -> list[str]:
+    """Return the first table of a run and the table of its calls; all *lines* if they have no table."""
+    starts = [number for number, line in enumerate(lines) if " call " in f" {line}"]
+    if not starts:
+        return lines
+    end = lines.index("")
+    return [*lines[:end], "...", *lines[starts[0] :]]
 
 
 def extents_streams(directory: Path) -> dict[str, str]:
@@ -337,6 +374,8 @@ def _json(document: object) -> str:
 
 MAKERS = (
     Maker(two_disks, ("two-disks",), quick=True),
+    Maker(programs, ("faulty-job-file", "overwrite", "rename"), quick=True),
+    Maker(fsyncs, ("fsync.csv",)),
     Maker(p13, ("p13",)),
     Maker(j09, ("j09",)),
     Maker(explained, ("explain", "lives.json")),

@@ -26,13 +26,14 @@ import pandas as pd
 from matplotlib.category import StrCategoryFormatter
 from PIL import Image
 
-from tests.documents.places import CONFIGS, DATA, PICTURES_FOLDER, RATE_TITLE
+from tests.documents.places import CONFIGS, DATA, EXAMPLES, PICTURES_FOLDER, RATE_TITLE
 from tests.experiments.outcomes import RUN
 from wbsim.experiments.captures.report import figure as eras_figure
 from wbsim.experiments.captures.what_if import Issued
 from wbsim.experiments.config.experiment import load
 from wbsim.experiments.pictures.disk import disk_picture
 from wbsim.experiments.pictures.facets import usual_lines
+from wbsim.experiments.pictures.latency import latency_picture
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.plots import line_picture
 from wbsim.experiments.pictures.thread_times import thread_times_picture
@@ -96,6 +97,18 @@ def _tornado(variant: str, path: Path) -> Figure:
     )
 
 
+def _fsyncs(path: Path) -> Figure:
+    """Draw the latencies of fsync, as `wbsim plot --latency` does; each value of dirty_bytes is a run."""
+    key = "kernel.dirty.dirty_bytes"
+    sizes = pd.read_csv(path).groupby("dirty_bytes", sort=False)
+    bins = [dict(zip(of["latency_ns"], of["calls"], strict=True)) for _, of in sizes]
+    programs: list[Any] = [SimpleNamespace(calls={"fsync": SimpleNamespace(bins_ns=of)}) for of in bins]
+    outcomes = [replace(RUN, programs={"db": of}) for of in programs]
+    frame = with_setting(pd.DataFrame({"variant": ["base"] * len(bins)}), key, [size for size, _ in sizes])
+    title = load(EXAMPLES / "fsync.toml").title
+    return latency_picture(frame, outcomes, "fsync", [key], title)
+
+
 def _eras(path: Path) -> Figure:
     """Draw the requests of each era, as `wbsim replay --kernel` does; an era without data has none."""
     document = json.loads(path.read_text())
@@ -144,6 +157,7 @@ PICTURES: Final[Mapping[str, Picture]] = {
             _lines, "extents_streams.toml", "streams", ("extents_per_file", "mean_extent", "file_bandwidth")
         ),
     ),
+    "fsync": Picture("fsync.csv", _fsyncs),
     "j09-grid": Picture(
         "j09-grid.csv",
         partial(

@@ -15,6 +15,7 @@ ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
 DOCUMENTS: Final = (README, *sorted((ROOT / "docs").rglob("*.md")))
 CONFIGS: Final = ROOT / "wbsim" / "experiments" / "configs"
+EXAMPLES: Final = ROOT / "docs" / "examples"
 PICTURES_FOLDER: Final = ROOT / "docs"
 DATA: Final = ROOT / "docs" / "data"
 RATE_TITLE: Final = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,6 @@ from tests.documents.makers import MAKERS, Maker
 from tests.documents.pictures import PICTURES
 from tests.documents.places import DATA, DOCUMENTS, README, ROOT, is_data, made_in, pictures_in, replaced
 from wbsim.experiments.formats.reference import reference
-from wbsim.models.workloads.command_line import CommandError
-from wbsim.models.workloads.fio_options import jobs_of
 
 QUICK = [maker for maker in MAKERS if maker.quick]
 OTHERS = [maker for maker in MAKERS if not maker.quick]
@@ -117,46 +114,6 @@ def test_sources_cite_existing_headings_of_the_kernel_pages() -> None:
     assert {page for page, _ in cited} <= pages.keys()
     assert {(page, anchor) for page, anchor in cited if anchor} - anchors == set()
     assert len(cited) > 30
-
-
-_VALUES = {
-    "bs": "4k", "size": "8m", "filesize": "8m", "nrfiles": "1", "numjobs": "2", "directory": "/d",
-    "thinktime": "1ms", "thinktime_blocks": "2", "startdelay": "1", "rate": "1m", "iodepth": "8",
-    "runtime": "5", "fsync": "1",
-}  # fmt: skip
-"""A value for each option of fio that the table of options names without one."""
-
-
-def fio_options(refused: bool) -> list[str]:
-    """Return the options of fio that docs/configurations.md says are taken, or those that are *refused*."""
-    text = (ROOT / "docs" / "configurations.md").read_text()
-    rows = text[text.index("| options | what the simulator does |") :].partition("\n\n")[0].splitlines()[2:]
-    return [
-        option
-        for names, what in (row.strip("| ").split(" | ") for row in rows)
-        if (what == "refused") == refused
-        for option in re.findall("`([^`]+)`", names)
-    ]
-
-
-def fio(option: str) -> list[Any]:
-    """Return the jobs of a fio command with *option*."""
-    name = option.partition("=")[0]
-    given = option if "=" in option or name not in _VALUES else f"{option}={_VALUES[name]}"
-    return jobs_of(f"fio --name=a --rw=write --size=8m --create_on_open=1 --fallocate=none --{given}")
-
-
-@pytest.mark.parametrize("option", fio_options(refused=False))
-def test_option_of_fio_is_taken_as_the_table_says(option: str) -> None:
-    """The command is read without an error."""
-    assert fio(option)
-
-
-@pytest.mark.parametrize("option", fio_options(refused=True))
-def test_option_of_fio_is_refused_as_the_table_says(option: str) -> None:
-    """The error names the option."""
-    with pytest.raises(CommandError, match=option.partition("=")[0]):
-        fio(option)
 
 
 def test_reference_matches_the_specs() -> None:

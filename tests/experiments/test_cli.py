@@ -242,7 +242,27 @@ def test_run_notes_files_that_are_not_on_disk(config: Path, capsys: pytest.Captu
     assert main(["run", str(config), "--json"]) == 0
     text = capsys.readouterr().out
     (outcome,) = json.loads(text, parse_constant=pytest.fail)["outcomes"]
-    assert (outcome["on_disk_time"], outcome["readings"]["dirty_at_end"]) == (None, 0.125)
+    figures = outcome["figures"]
+    assert (figures["on_disk_time_s"], figures["dirty_at_end_mib"]) == (None, 0.125)
+
+
+def test_run_notes_a_full_filesystem_and_options_without_effect(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The JSON document has the error and the number of processes that it ended."""
+    lines = config.read_text().splitlines()
+    command = "dd if=/dev/zero of=/m/f bs=1M count=2048 status=progress"
+    lines[-1] = f"filesystem.size = '1 GiB'\nworkload.command = '{command}'"
+    config.write_text("\n".join(line for line in lines if 'workload.command = "' not in line))
+    assert main(["run", str(config)]) == 0
+    texts = capsys.readouterr().out.rstrip().split("\n\n")
+    assert "dd: No space left on device; this ended 1 process before all was written" in texts
+    assert "dd: without effect here: status=progress" in texts
+    assert main(["run", str(config), "--json"]) == 0
+    (outcome,) = json.loads(capsys.readouterr().out)["outcomes"]
+    program = outcome["programs"]["dd"]
+    assert program["failed"] == {"No space left on device": 1}
+    assert 5e8 < program["file_bytes"] < 1 << 30
 
 
 def test_json_has_null_for_unknown_numbers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,8 +29,9 @@ class Toy:
         return Inode(self.sb, self.sb.bdi.wb_of(0, self.next_block, 0))
     def append(self, inode, pages): return pages
     def write(self, inode, indices, call_pages): return len(indices), len(indices)
-    def zero_end(self, thread, inode): yield 0
-    def close(self, inode): pass
+    def make_way(self, thread, inode): yield 0
+    def close(self, inode, has_name=False): pass
+    def writes_before_close(self, inode): return False
     def write_pages(self, thread, inode, wbc):
         pages, flight = inode.dirty_pages, self.sb.flight
         inode.dirty_pages = 0
@@ -89,7 +90,7 @@ class Toy(Program):
     def __init__(self, *, parts, spec, program_scale, start_ns, calls, on_end):
         super().__init__(parts, calls, 0, on_end)
         self.env, self.spec = parts.env, spec
-        parts.env.start(self.family.parent.task, self.run(self.family.parent), start_ns)
+        parts.begin(self.family.parent.task, self.run(self.family.parent), start_ns)
     def run(self, process):
         folder = yield from process.mkdir(self.spec.directories[0])
         for _ in range(self.spec.files):

@@ -63,15 +63,30 @@ title = "Two disks"
 machine.like = "p13-vm"
 machine.disks.ssd = { like = "sata-ssd" }
 machine.disks.hdd = { like = "sata-disk" }
-mounts.mail = { like = "xfs", disk = "ssd", at = "/srv/mail" }
-mounts.db = { like = "loop-ext4", disk = "hdd", at = "/srv/db" }
 kernel.like = "3.11"
 kernel.flusher = { kind = "parallel", by = "hash", contexts = 2 }
 
+[scenario.mounts.mail]
+like = "xfs"
+disk = "ssd"
+at = "/srv/mail"
+
+[scenario.mounts.db]
+like = "loop-ext4"
+disk = "hdd"
+at = "/srv/db"
+contents = [
+    { path = "old", size = "1 MiB", extents = 3 },
+    { path = "/srv/db/b", size = "4 KiB" },
+]
+
 [scenario.programs]
 create.command = "fs_mark -k -S0 -n 20 -s 4096 -L 2 -d /srv/mail/0"
-rewrite = { command = "fio jobs.fio", start = "1 s" }
-last = { command = "sync", start = "2 s" }
+rewrite = { command = "sudo fio jobs.fio --output=log;", start = "1 s", b = { bs = "8k", sync = 1 } }
+replace = { command = "mv /srv/db/b /srv/db/old", after = "rewrite" }
+last = { command = "sync", start = "2 s", after = "replace" }
+[sweep]
+grid = { "pause" = ["1ms", "2ms"] }
 """
 JOBS = """\
 ; two jobs
@@ -82,22 +97,42 @@ bs=4k
 filesize=64k
 create_on_open=1
 fallocate=none
+group_reporting
+include more.fio
 
 [a]
 numjobs=2
-thinktime=200us
+thinktime={pause}
+runtime=5m
+time_based
 
 [b]
 stonewall
 rw=write
 rate=10m
+filename=b:c
+nrfiles=2
+wait_for=a
+io_size=3m
+fsync=3
+bs=4k
+"""
+MORE = """bs=8k,16k
+end_fsync=1
+direct=0
 """
 COMMANDS = (
     "fs_mark -k -S0 -n 20 -s 4096 -L 2 -D 10 -d a -d b -t 2",
     "fio --rw=randwrite --bs=4k --create_on_open=1 --fallocate=none --filesize=64k --nrfiles=2 --name=a",
     "fio --name=a --rw=write --bs=16k --size=1m --create_on_open=1 --fallocate=none --numjobs=2",
+    "fio --name=a --rw=randwrite --bsrange=4k-64k --size=1m --norandommap --loops=2 --runtime=9 --time_based",
+    "fio --name=a --filename=x:y --rw=write --size=8k --overwrite=1 --unlink=1 --eta=never",
     "dd if=/dev/zero of=/mnt/f bs=1M count=3 conv=fsync",
-    "find /mnt -ctime 1", "rm -rf /mnt/a", "sync",
+    "time dd if=/dev/zero of=f bs=5000 seek=4096 count=7 &",
+    "dd if=/dev/zero of=/mnt/f obs=64k conv=notrunc,fdatasync oflag=append,dsync iflag=fullblock status=none",
+    "find /mnt -ctime 1", "rm -rf /mnt/a", "sync", "sync -d /mnt/f /mnt/g", "sync -f /mnt", "rm -f /mnt/f",
+    "fs_mark -S 6 -n 9 -s 5000 -w 512 -D 3 -N 2 -r 20 -p 9 -l log -v -k -d a",
+    "mv -f /mnt/f /mnt/g", "unlink f", "truncate -s 3M f g", "nohup fallocate -n -l 1GiB /mnt/f",
 )  # fmt: skip
 NONSENSE = (
     "0", "-1", "true", "nan", "inf", "1e300", "1" + "0" * 30, "0.5", "'0 s'", "'-1 B'", "'x'", "''", "[]",
@@ -155,19 +190,21 @@ def _with(text: str, faults: list[tuple[int, object]]) -> str:
 @st.composite
 def configurations(draw: st.DrawFn) -> Asked:
     """Draw a configuration with faults in it, in its job file or in its command line."""
-    text, jobs = draw(st.sampled_from([SINGLE, SEVERAL])), JOBS
-    match draw(st.integers(0, 3)):
+    text, jobs, more = draw(st.sampled_from([SINGLE, SEVERAL])), JOBS, MORE
+    match draw(st.integers(0, 4)):
         case 0:
             jobs, text = draw(mutated(JOBS)), SEVERAL
         case 1:
             command = draw(mutated(draw(st.sampled_from(COMMANDS))))
             text = SINGLE.replace("fs_mark -k -S0 -n 20 -s 4096 -L 2 -d a -d b", command)
+        case 2:
+            more, text = draw(mutated(MORE)), SEVERAL
         case _:
             text = draw(mutated(text))
     words = draw(
         st.sampled_from([["show", "x.toml"], ["run", "x.toml", "--out", "out"], ["sweep", "x.toml"]])
     )
-    return Asked(words, {"x.toml": encoded(text), "jobs.fio": encoded(jobs)})
+    return Asked(words, {"x.toml": encoded(text), "jobs.fio": encoded(jobs), "more.fio": encoded(more)})
 
 
 @st.composite

@@ -167,7 +167,7 @@ def test_sync_programs_run_once_at_once_or_repeatedly() -> None:
 
 
 def test_syncfs_writes_only_its_filesystem() -> None:
-    """sync -f of a path on one of two disks leaves the file on the other disk dirty; sync does not."""
+    """sync -f of a path, and sync of a file, leave the file on the other disk dirty; sync does not."""
     text = """\
 title = "two disks"
 [scenario]
@@ -181,24 +181,25 @@ programs.sync = { command = "sync", start = "1 s" }
 sync_after = false
 """
     dirty = {}
-    for command in ("sync", "sync -f /d1"):
+    for command in ("sync", "sync -f /d1", "sync /d1/x", "sync -d /d0/x"):
         (case,) = parse(text.replace('"sync"', f'"{command}"'), "x.toml").cases
         machine = build(case.scenario, 1)
         machine.run()
         dirty[command] = [wb.dirty for wb in machine.cache.wbs]
     assert dirty["sync"] == [0, 0, 0]
-    assert dirty["sync -f /d1"] == [0, 1024, 0]
+    assert dirty["sync -f /d1"] == dirty["sync /d1/x"] == [0, 1024, 0]
+    assert dirty["sync -d /d0/x"] == [0, 0, 1024]
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (
-            '"sync /x"',
-            "because it syncs single files; write sync, or sync -f PATH",
+            '"sync -f"',
+            "'sync -f' has no path, without which sync refuses the option; write sync -f PATH",
         ),
-        ('"sync -f"', "'sync -f' has no path of a filesystem; write sync -f PATH"),
-        ('"sync -d -f /x"', "because it syncs single files"),
+        ('"sync -d"', "'sync -d' has no path, without which sync refuses the option; write sync -d FILE"),
+        ('"sync -d -f /x"', "'sync -d -f /x': sync refuses -d and -f together; write one of them"),
         ('{ command = "sync", times = 0 }', "programs.sync.times"),
         ('{ command = "sync", every = "0 s" }', "programs.sync.every"),
     ],

@@ -121,7 +121,7 @@ def test_override_goes_over_variant_and_variant_over_scenario() -> None:
             'machine.like = "p13"',
             "x.toml:3: machine.like: 'p13' is not known; use",
         ),
-        ("-S0", "-S1", "x.toml:8: workload.command: -S 1 is not modelled, because it syncs; use -S0"),
+        ("-S0", "-S7", "x.toml:8: workload.command: -S 7 is refused by fs_mark; give at most 6"),
         (
             'plug_scope = "slice"',
             'plug_scope = "file"',
@@ -142,7 +142,12 @@ def test_override_goes_over_variant_and_variant_over_scenario() -> None:
             '"1 KiB"',
             "x.toml:4: machine.memory.memory: 1024 B leaves less than 1 MiB after kernel_reserve",
         ),
-        ("-s 4096", "-s 40000000000000", "do not fit"),
+        (
+            'filesystem.like = "p13-xfs"',
+            'mounts.m = { like = "loop-xfs", size = "1 GiB", files = 4000000 }',
+            "x.toml:7: mounts.m.files: the files that exist at the start need 2336000000 B, and the"
+            " filesystem has 1006370816 B; give fewer or smaller files",
+        ),
         ('title = "a small run"', "", "title: is missing"),
         (
             'plug_scope = "slice"',
@@ -332,8 +337,8 @@ def test_an_fs_mark_line_runs_on_p13_s_machine() -> None:
     (program,) = case.scenario.programs.values()
     assert program.workload.directories == ("a b",)
     assert program.workload.loops == 5  # type: ignore[attr-defined]
-    with pytest.raises(BadInput, match=r"^--fs-mark:6: workload.command: -S 1"):
-        from_command("fs_mark -S1 -d a")
+    with pytest.raises(BadInput, match=r"^--fs-mark:6: workload.command: -S 7 is refused by"):
+        from_command("fs_mark -S7 -L 2 -d a")
 
 
 def test_all_problems_are_reported_at_once() -> None:
@@ -348,7 +353,7 @@ def test_unknown_key_is_reported_for_its_own_kind() -> None:
     """The key allocsize belongs to XFS, so ext4 refuses it and lists only its own keys."""
     text = GOOD.replace("p13-xfs", "loop-ext4").replace('"64 MiB"', '"64 GiB"')
     (problem,) = problems(text, 'filesystem.allocsize="64 MiB"')
-    assert "filesystem.allocsize: unknown key; use one of descriptors, flex_groups" in problem
+    assert "filesystem.allocsize: unknown key; use one of auto_da_alloc, descriptors, flex_groups" in problem
 
 
 def test_contradicting_settings_are_refused() -> None:
@@ -364,7 +369,7 @@ def test_place_of_an_override_is_its_option() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["run", "nowhere.toml"], ["run"], ["run", "--fs-mark", "fs_mark -S2 -L 2 -d x"], ["plot", "nowhere"],
+    [["run", "nowhere.toml"], ["run"], ["run", "--fs-mark", "fs_mark -S7 -L 2 -d x"], ["plot", "nowhere"],
      ["reproduce", "P99"]],
 )  # fmt: skip
 def test_bad_input_exits_with_2_and_writes_nothing(

@@ -136,7 +136,7 @@ def test_machine_file_with_disks_refuses_keys_of_the_only_disk(tmp_path: Path) -
     assert ("machine.device", message) in problems
 
 
-_PROGRAMS = "dd, find, fio, fs_mark, rm, sync or xfs_io"
+_PROGRAMS = "dd, find, fio, fs_mark, mv, rm, sync or xfs_io"
 
 
 @pytest.mark.parametrize(("command", "syncs"), [(FIO, True), (FS_MARK, False)])
@@ -233,8 +233,8 @@ def test_programs_have_names_or_stand_in_a_list() -> None:
          [("workload.command", "cp is not modelled; for a copy of N MiB write dd if=/dev/zero")]),
         ({"workload": {"command": "tar xf linux.tar"}},
          [("workload.command", "tar is not modelled; for unpacked files write fs_mark -S0")]),
-        ({"workload": None, "programs": {"a": {"command": FIO}, "b": {"command": "fs_mark -S1 -d x"}}},
-         [("programs.b.command", "-S 1 is not modelled, because it syncs; use -S0")]),
+        ({"workload": None, "programs": {"a": {"command": FIO}, "b": {"command": "fs_mark -S7 -k -d x"}}},
+         [("programs.b.command", "-S 7 is refused by fs_mark; give at most 6")]),
         ({"workload": None, "programs": [FIO, 5]}, [("programs.1.command", "is 5; give ")]),
     ],
 )  # fmt: skip

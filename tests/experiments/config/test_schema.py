@@ -170,7 +170,7 @@ def test_each_key_stands_once_under_each_kind(all_sections: list[Section]) -> No
     device = "machine.disks.NAME.device"
     for kind in ("disk", "ssd", "write_cache"):
         assert places[kind, f"{device}.size"] == places[kind, f"{device}.link"] == 1
-    for kind in ("bulkstat", "dd", "find", "fio", "fs_mark", "rm", "sync"):
+    for kind in ("bulkstat", "dd", "find", "fio", "fs_mark", "one_call", "rm", "sync"):
         assert places[kind, "workload.fork_time"] == places[kind, "workload.directories"] == 1
     assert places["", "machine.disks.NAME.queue.nr_requests"] == 1
 
@@ -191,6 +191,8 @@ def test_each_key_stands_once_under_each_kind(all_sections: list[Section]) -> No
         ("mounts.NAME.files", "0"),
         ("filesystem.journal.expire", "the filesystem's"),
         ("programs.NAME.memory", "0"),
+        ("programs.NAME.after", "none"),
+        ("mounts.NAME.contents", "none"),
         ("workload.bs", "the command's"),
         ("workload.read_time", "250 ns"),
         ("workload.every", "none"),
@@ -358,8 +360,9 @@ UNITS = {"ns": "s", "B": "B", "B/s": "B/s"}
     [
         (("machine",), {"like", "purpose", "device", "queue"}), (("kernel",), {"like"}),
         (("filesystem",), {"like", "purpose"}),
-        (("workload",), {"command", "start", "memory"}), (("programs", "a"), {"command", "start", "memory"}),
-        (("mounts", "m"), {"like", "purpose", "each", "disk", "at", "files", "cached_inodes"}),
+        (("workload",), {"command", "start", "after", "memory"}),
+        (("programs", "a"), {"command", "start", "after", "memory"}),
+        (("mounts", "m"), {"like", "purpose", "each", "disk", "at", "files", "contents", "cached_inodes"}),
         (("machine", "disks", "sda"), {"like", "count", "purpose"}),
         (("machine", "disks", "sda", "queue"), {"like"}),
         (("machine", "disks", "sda", "device"), {"like", "speed"}),

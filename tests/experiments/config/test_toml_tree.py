@@ -66,7 +66,28 @@ def problems(text: str, *overrides: str, name: str = "x.toml") -> list[str]:
         ("count=3", "count=0", "x.toml:23: programs.1.count: is 0; use a value greater"),
         ("count=3", "count=²", "x.toml:23: programs.1.command: '²' is not a number for dd"),
         ("count=3", "count=" + "9" * 5_000, "x.toml:23: programs.1.command: '999"),
-        ("bs=8k", "bs=5000", "x.toml:23: programs.1.bs: 5000 B does not fit"),
+        ("bs=8k", "bs=0", "x.toml:23: programs.1.bs: is 0; use a value greater"),
+        ("bs=8k", "bs=5000 oflag=append", "x.toml:23: programs.1.bs: 5000 B that are appended must be whole"),
+        ("bs=8k", "bs=5000 seek=3", "x.toml:23: programs.1.seek: 3 blocks of 5000 B end inside a page; give"),
+        ("bs=8k", "bs=8k skip=3", "x.toml:23: programs.1.command: skip=3 is not modelled: it skips what is"),
+        ('start = "1 s"', 'after = "x"', "x.toml:24: programs.1.after: there is no program 'x'; use one of"
+         " fs_mark"),
+        ('start = "1 s"', "after = 5", "x.toml:24: programs.1.after: is 5; a text was expected"),
+        ('size = "4 GiB"', "auto_da_alloc = 5", "x.toml:18: mounts.db.auto_da_alloc: is 5; true or false"),
+        ('size = "4 GiB"', "contents = 5", "x.toml:18: mounts.db.contents: is 5; a list was expected"),
+        ('size = "4 GiB"', "contents = ['a']", "x.toml:18: mounts.db.contents.0: is 'a'; a table was"),
+        ('size = "4 GiB"', "contents = [{ path = 'a' }]", "x.toml:18: mounts.db.contents.0.size: is missing"),
+        ('size = "4 GiB"', "contents = [\n{ path = 'a', size = 8192 }]",
+         "x.toml:19: mounts.db.contents.0.size: 8192 has no unit; write a text"),
+        ('size = "4 GiB"', "contents = [\n{ path = 'a', size = '10 B' }]",
+         "x.toml:19: mounts.db.contents.0.size: 10 B are not whole pages; give a multiple of 4096 B"),
+        ('size = "4 GiB"', "contents = [\n{ path = 'a', size = '8 KiB', extents = 3 }]",
+         "x.toml:19: mounts.db.contents.0.extents: 3 extents are more than the 2 pages; give fewer"),
+        ('size = "4 GiB"', "contents = [\n{ path = '/srv/mail/a', size = '8 KiB' }]",
+         "x.toml:19: mounts.db.contents.0.path: /srv/mail/a is not on this mount; give a path below /srv/db"),
+        ('size = "4 GiB"',
+         "contents = [\n{ path = 'a', size = '8 KiB' },\n{ path = '/srv/db//a', size = '8 KiB' }]",
+         "x.toml:20: mounts.db.contents.1.path: two files have the path /srv/db/a; give each another one"),
         ('start = "1 s"', 'strat = "1 s"', "x.toml:24: programs.1.strat: unknown key"),
         ('start = "1 s"', 'memory = "90 GiB"', "x.toml:24: programs.1.memory: the programs take"),
         ('machine.disks.hdd = { like = "sata-disk" }', "machine.disks.hdd = 5",
@@ -147,27 +168,89 @@ def test_mistake_in_a_user_file_is_reported_there(tmp_path: Path) -> None:
 
 
 def test_mistake_in_a_job_file_is_reported_there(tmp_path: Path) -> None:
-    """An option has its own line.  A contradiction between options has the line of the job."""
+    """An option has its own line.  A missing option has the line of the job."""
     job = ["[global]", "rw=write", "create_on_open=1", "fallocate=none", "[a]", "filesize=64k", "nrfiles=2"]
     text = ONE.replace("fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "fio j.fio")
     wrong = (
-        (3, "create_on_open=0"),
-        (4, "fallocate=posix"),
+        (3, "create_on_open=x"),
+        (4, "fallocate=x"),
         (2, "rw=read"),
         (6, "filesize=0"),
         (7, "bs=0"),
         (7, "nrfiles=0"),
         (7, "verify=md5"),
+        (7, "time_based"),
+        (7, "nosuch"),
     )
     for at, line, place in (
         *((at, line, at) for at, line in wrong),
         (7, "size=1m", 7),
-        (3, "", 5),
+        (2, "", 5),
+        (6, "", 5),
         (5, "[ ]", 5),
     ):
         (tmp_path / "j.fio").write_text("\n".join([*job[: at - 1], line, *job[at:]]))
         (found,) = problems(text, name=str(tmp_path / "x.toml"))
         assert f"{tmp_path}/x.toml:6: workload.command: {tmp_path}/j.fio:{place}: " in found
+
+
+def test_all_mistakes_of_commands_are_reported_at_once(tmp_path: Path) -> None:
+    """Each is a line.  Those of a job file have their lines in that file, too."""
+    text = ONE.replace("fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "fio j.fio")
+    (tmp_path / "j.fio").write_text("[global]\nrw=read\n[a]\nbs=0\n[b]\nsize=1m\nverify=md5\ndirekt=0\n")
+    at = f"{tmp_path}/x.toml:6: workload.command: {tmp_path}/j.fio"
+    assert problems(text, name=str(tmp_path / "x.toml")) == [
+        f"{at}:2: rw=read: is not modelled, because it reads; reads of file data have no model",
+        f"{at}:4: bs=0: is too small; give at least 1",
+        f"{at}:3: the size is missing; give size or filesize",
+        f"{at}:7: verify=md5: is not modelled: it reads what was written",
+        f"{at}:8: direkt=0: fio has no such option; did you mean direct?",
+    ]
+    at = "x.toml:6: workload.command: "
+    old = "-S0 -n 10 -s 4096 -L 1"
+    for line, told in (
+        (
+            ONE.replace(old, "-S 7 -n 1000001 -w 1048577 -D 1 -r 2"),
+            [
+                "-S 7 is refused by fs_mark; give at most 6",
+                "-n 1000001 is refused by fs_mark; give at most 1000000",
+                "-w 1048577 is refused by fs_mark; give at most 1048576 B",
+                "-D 1 is refused by fs_mark; give 2 or more subdirectories, or leave it out",
+                "-r 2 is not modelled: several files may get one name; give 8 or more",
+            ],
+        ),
+        (
+            ONE.replace(
+                "fs_mark -k -S0 -n 10 -s 4096 -L 1 -d a", "dd if=/dev/zero of=a count=z oflag=direct"
+            ),
+            [
+                "'z' is not a number for dd; write one such as 4096, 1024k or 1M",
+                "oflag=direct is not modelled: it writes around the page cache, and writeback is about the"
+                " cache",
+            ],
+        ),
+    ):
+        assert problems(line) == [at + problem for problem in told]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("dd", "", ""),
+        ("dd", "fs_mark", "x.toml:21: programs.0.after: the programs wait for each other; let one of them"),
+        ("sync", "", "x.toml:21: programs.0.after: programs.sync never ends; name a program that ends"),
+    ],
+)
+def test_program_follows_one_that_ends(first: str, second: str, told: str) -> None:
+    """A circle of programs would never begin."""
+    text = TEXT.replace("[[scenario.programs]]", f'[[scenario.programs]]\nafter = "{first}"', 1)
+    text += f'after = "{second}"\n' * bool(second)
+    text += '[[scenario.programs]]\ncommand = "sync"\nevery = "1 s"\n'
+    if told:
+        (found,) = problems(text)
+        assert found.startswith(told)
+    else:
+        parse(text, "x.toml")
 
 
 @pytest.mark.parametrize(
@@ -331,13 +414,13 @@ FIO = "fio --name=a --rw=write --filesize=64k --create_on_open=1 --fallocate=non
         ),
         (
             "[[scenario.programs]]",
-            f"[[scenario.programs]]\ncommand = '{FIO} --end_fsync=2'\n[[scenario.programs]]",
-            "x.toml:22: programs.0.command: argument --end_fsync: '2' is not a flag; give 0 or 1",
+            f"[[scenario.programs]]\ncommand = '{FIO} --end_fsync=x'\n[[scenario.programs]]",
+            "x.toml:22: programs.0.command: end_fsync=x: is not a flag; give 0 or 1",
         ),
         (
             "[[scenario.programs]]",
             f"[[scenario.programs]]\ncommand = '{FIO} --nmujobs=123456789'\n[[scenario.programs]]",
-            "x.toml:22: programs.0.command: unrecognized arguments: --nmujobs=123456789; did you mean --numj",
+            "x.toml:22: programs.0.command: nmujobs=123456789: fio has no such option; did you mean numjobs?",
         ),
         (
             "[[scenario.programs]]",

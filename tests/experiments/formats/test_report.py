@@ -13,6 +13,8 @@ from wbsim.experiments.formats.report import (
     Column,
     cells_of,
     difference_table,
+    failed_processes,
+    ignored_options,
     on_disk_table,
     outcome_table,
     parts_tables,
@@ -27,7 +29,7 @@ from wbsim.experiments.published.reproduce import Reproduction, Row
 from wbsim.experiments.published.tables import fit_table, reproduction_table
 from wbsim.experiments.results.figures import FIGURES
 from wbsim.experiments.results.intervals import Steady
-from wbsim.experiments.results.outcome import DiskResult, MountResult, ProgramResult
+from wbsim.experiments.results.outcome import DiskResult, JobResult, MountResult, ProgramResult
 from wbsim.sim.units import S
 
 
@@ -138,6 +140,48 @@ def test_unfinished_writeback_is_noted() -> None:
     endless = with_readings(SYNCED, dirty_at_end=1.0)
     assert unfinished([endless], []) is None, "endless programs write during the sync(2), and a file is empty"
     assert unfinished([partly, endless], ["n"]) is not None
+
+
+def test_processes_that_an_error_ends_are_noted() -> None:
+    """The first replication of each case counts; a case is named if there are several."""
+    assert failed_processes([RUN], []) is None
+    (program,) = RUN.programs.values()
+    full = replace(program, failed={"No space left on device": 2, "/m/f: No such file or directory": 1})
+    run = replace(RUN, programs={"mark": program, "dd": full}, point={"n": 8})
+    space = "dd: No space left on device; this ended 2 processes before all was written"
+    path = "dd: /m/f: No such file or directory; this ended 1 process before all was written"
+    assert failed_processes([run, replace(run, replication=1)], ["n"]) == f"{space}\n{path}"
+    other = replace(RUN, variant="other", point={"n": 8})
+    several = f"unpatched 8: {space}\nunpatched 8: {path}"
+    assert failed_processes([run, other], ["n"]) == several
+
+
+def test_options_without_effect_are_noted() -> None:
+    """Each program with such options has a line."""
+    assert ignored_options({"a": ()}) is None
+    notes = ignored_options({"a": ("-k", "-l"), "b": (), "c": ("status=none",)})
+    assert notes == "a: without effect here: -k, -l\nc: without effect here: status=none"
+
+
+def test_jobs_of_fio_have_a_table() -> None:
+    """A rate of no time is unknown; the program is named if there are several."""
+    jobs = {
+        "w": JobResult(2.5, 3, 5_000_000, 1_250, 2e6, 500.0, 0.25, 0.125),
+        "idle": JobResult(0.0, 1, 0, 0, None, None, 0.0, 0.0),
+    }
+    (program,) = RUN.programs.values()
+    (text,) = parts_tables(replace(RUN, programs={"fio": replace(program, jobs=jobs)}))
+    assert text == (
+        "job     s  MB  MB/s  writes/s  files  sys s  user s\n"
+        "----  ---  --  ----  --------  -----  -----  ------\n"
+        "w     2.5   5     2     500.0      3   0.25   0.125\n"
+        "idle    0   0     -         -      1      0       0"
+    )
+    programs = {"mark": program, "fio": replace(program, jobs=jobs)}
+    _, several = parts_tables(replace(RUN, programs=programs))
+    assert [line.split()[:2] for line in several.splitlines()] == [
+        ["program", "job"], ["-------", "----"], ["fio", "w"], ["fio", "idle"],
+    ]  # fmt: skip
 
 
 def test_replications_are_one_line_and_differences_are_paired() -> None:
