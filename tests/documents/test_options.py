@@ -75,13 +75,17 @@ def fields_of(program: str, text: str) -> Inputs:
 
 
 def pairs(fate: str) -> list[tuple[str, str]]:
-    """Return each program with each of its options that has this *fate*; a prefix stands for its options."""
+    """Return each program with each of its options that has this *fate*; a prefix stands for its other options."""
     return [
         (program, name)
         for program, table in TABLES.items()
         for option in getattr(table, fate)
         for name in (
-            sorted(name for name in real_options.FIO if name.startswith(option.removesuffix("...")))
+            sorted(
+                name
+                for name in real_options.FIO - table.refusals.keys()
+                if name.startswith(option.removesuffix("..."))
+            )
             if option.endswith("...")
             else [option]
         )

@@ -463,3 +463,9 @@ def test_list_of_files_ends_at_an_empty_name(text: str, names: str) -> None:
     options = job(f"--filename={text}")
     assert (options["filename"], options["nrfiles"]) == (names, names.count(":") + 1)
     assert complaint("--filename=:a") == "filename=:a: has no name; write one, or leave the option out"
+
+
+def test_verify_only_writes_nothing_and_is_refused() -> None:
+    """Other options of verification are dropped by their first word."""
+    assert complaint("--verify_only=1") == "verify_only=1: is not modelled: it only reads; leave it out"
+    assert job("--verify_backlog=8") == job("")

@@ -102,7 +102,7 @@ def _value_of(option: Given, read: Callable[[str], Any]) -> Any:
 
 def _is_dropped(name: str, value: str | None) -> bool:
     """Return whether the option has no effect here, perhaps only with this *value*."""
-    if name in DROPPED or name.startswith(_PREFIXES):
+    if name in DROPPED or (name.startswith(_PREFIXES) and name not in REFUSED):
         return True
     return name in ONLY and (value or "1") in ONLY[name][0]
 
@@ -403,6 +403,7 @@ _PINNING: Final = "tasks choose their processors as the scheduler says; leave it
 REFUSED: Final = {
     "exitall": "all jobs would end with the first of them; give a runtime",
     "openfiles": "all files of a job are open; leave it out",
+    "verify_only": "it only reads; leave it out",
     "create_only": "it only makes the files; leave it out",
     "bssplit": "several sizes with weights; give bs or bsrange",
     "rwmixread": _READS, "rwmixwrite": _READS, "read_iolog": _READS,
