@@ -75,7 +75,7 @@ def fields_of(program: str, text: str) -> Inputs:
 
 
 def pairs(fate: str) -> list[tuple[str, str]]:
-    """Return each program with each of its options that has this *fate*; a prefix stands for its other options."""
+    """Return each program with each of its options that has this *fate*; a prefix stands for its others."""
     return [
         (program, name)
         for program, table in TABLES.items()
