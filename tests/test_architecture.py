@@ -53,7 +53,7 @@ def sibling_imports(folder: str, own: str, source: str) -> list[str]:
 
 
 NAMESAKES = {
-    "self._file.close", "plug.close", "filesystem.close", "flight.close", "log.commit",
+    "self._file.close", "plug.close", "filesystem.close", "flight.close",
     "inode.sb.filesystem.close", "self.filesystem.close",
 }  # fmt: skip
 """Functions that share a generator's name, but do their work when they are called."""

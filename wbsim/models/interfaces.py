@@ -516,7 +516,7 @@ class Filesystem(Protocol):
     def sync_fs(self, thread: Thread) -> Steps:
         """->sync_fs: wait until everything that was logged by now is on disk."""
 
-    def commit(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
+    def commit_inode(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
         """Wait until the last change of *inode* is in the log on disk, and the disk's cache is flushed.
 
         *datasync*: a change of time stamps alone does not count (fdatasync(2)).

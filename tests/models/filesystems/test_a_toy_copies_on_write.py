@@ -78,7 +78,7 @@ class ToyMetadata:
         """Write the root of the tree in a microsecond."""
         yield 1_000
 
-    def commit(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
+    def commit_inode(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
         """Write the root of the tree in a microsecond."""
         yield 1_000
 

@@ -201,7 +201,7 @@ class Synced:
         yield self.waits_ns
         self._tell("on disk")
 
-    def commit(self, thread: Any, inode: Any, datasync: bool) -> Steps:
+    def commit_inode(self, thread: Any, inode: Any, datasync: bool) -> Steps:
         """Commit the last change of the file in ``commits_ns``: in the place of the filesystem."""
         assert inode is self.inode
         yield self.commits_ns

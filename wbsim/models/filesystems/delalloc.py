@@ -254,8 +254,8 @@ class DelallocFilesystem(NamedFiles):
         """See `Filesystem.sync_fs`."""
         return self.metadata.sync_fs(thread)
 
-    def commit(self, thread: Thread, inode: FileInode, datasync: bool) -> Steps:
-        """See `Filesystem.commit`.
+    def commit_inode(self, thread: Thread, inode: FileInode, datasync: bool) -> Steps:
+        """See `Filesystem.commit_inode`.
 
         NOTE: the kernel logs time stamps at the write that changes them.  Here fsync(2) logs them, so the
         stamps of a file without an fsync(2) are left out of the log.
@@ -264,7 +264,7 @@ class DelallocFilesystem(NamedFiles):
         if isinstance(file, PagedFile) and file.written_ns // tick_ns > file.stamp_ns // tick_ns:
             file.stamp_ns = file.written_ns
             self.metadata.log_times(inode)
-        return self.metadata.commit(thread, inode, datasync)
+        return self.metadata.commit_inode(thread, inode, datasync)
 
     # -- on disk
 

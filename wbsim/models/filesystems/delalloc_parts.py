@@ -57,8 +57,8 @@ class Metadata(Protocol[InodeT]):
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
 
-    def commit(self, thread: Thread, inode: InodeT, datasync: bool) -> Steps:
-        """See `Filesystem.commit`; the time stamps of *inode* are logged already."""
+    def commit_inode(self, thread: Thread, inode: InodeT, datasync: bool) -> Steps:
+        """See `Filesystem.commit_inode`; the time stamps of *inode* are logged already."""
 
     def log_times(self, inode: InodeT) -> None:
         """Log the time stamps of *inode*, which a write has changed."""

@@ -107,7 +107,7 @@ class Syncs:
         if self._env.now > waits_ns:
             yield from self._wake(thread, 1 + converts)
         waits_ns = self._env.now
-        yield from sb.filesystem.commit(thread, inode, datasync)
+        yield from sb.filesystem.commit_inode(thread, inode, datasync)
         if self._env.now > waits_ns:
             yield from self._wake(thread, 1 + LOG_WORKERS)
 

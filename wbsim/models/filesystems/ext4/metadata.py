@@ -150,8 +150,8 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         """See `Metadata.sync_fs`."""
         return self.journal.force(thread)
 
-    def commit(self, thread: Thread, inode: Ext4Inode, datasync: bool) -> Steps:
-        """See `Filesystem.commit`: ext4_fsync_journal; if it has nothing to commit, the disk is flushed."""
+    def commit_inode(self, thread: Thread, inode: Ext4Inode, datasync: bool) -> Steps:
+        """See `Filesystem.commit_inode`: ext4_fsync_journal, or else a flush of the disk."""
         file, number = inode.file, inode.transaction
         if not datasync and isinstance(file, PagedFile):
             number = max(number, file.times_logged)

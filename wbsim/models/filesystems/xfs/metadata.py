@@ -172,8 +172,8 @@ class XfsMetadata(Metadata[XfsInode]):
         """See `Metadata.sync_fs`: force the log."""
         yield from self.log.force(thread.task)
 
-    def commit(self, thread: Thread, inode: XfsInode, datasync: bool) -> Steps:
-        """See `Filesystem.commit`: xfs_fsync_flush_log; if it has nothing to force, the disk is flushed."""
+    def commit_inode(self, thread: Thread, inode: XfsInode, datasync: bool) -> Steps:
+        """See `Filesystem.commit_inode`: xfs_fsync_flush_log, or else a flush of the disk."""
         log, file, checkpoint = self.log, inode.file, inode.checkpoint
         if not datasync and isinstance(file, PagedFile):
             checkpoint = max(checkpoint, file.times_logged)
