@@ -353,3 +353,48 @@ def test_xfs_converts_new_extents_but_no_overwritten_ones(kernel: str, unwritten
     toys.run()
     assert (True in results[0]) is unwritten
     assert results[1] == {False}
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "pages", "starts"),
+    [("xfs", 0, True), ("xfs", 1, True), ("ext4", 0, True), ("ext4", 1, False)],
+)
+def test_close_starts_the_writeback_of_a_truncated_file(filesystem: str, pages: int, starts: bool) -> None:
+    """XFS does so after any truncation, and ext4 only after one to nothing (auto_da_alloc)."""
+    answers: list[bool] = []
+
+    def toy(process: Process) -> Steps:
+        yield from make_file(process, "/m/f")
+        inode = yield from process.open("/m/f")
+        yield from process.ftruncate(inode, pages)
+        yield process.write(inode, 2)
+        answers.append(inode.sb.filesystem.writes_before_close(inode))
+        answers.append(inode.sb.filesystem.writes_before_close(inode))
+        yield from close_file(process, inode)
+
+    run(filesystem, toy)
+    assert answers == [starts, False]
+
+
+@pytest.mark.source  # it replaces a method
+@pytest.mark.parametrize("datasync", [False, True])
+def test_o_dsync_asks_for_the_data_alone(datasync: bool) -> None:
+    """The call that follows the write(2) gets the flag of open(2)."""
+    asked: list[bool] = []
+
+    def toy(process: Process) -> Steps:
+        inode = yield from process.open("/m/f")
+        yield process.write(inode, 1)
+        filesystem, commit = inode.sb.filesystem, inode.sb.filesystem.commit_inode
+
+        def hears(thread: Any, inode: Any, flag: bool) -> Steps:
+            asked.append(flag)
+            yield from commit(thread, inode, flag)
+
+        filesystem.commit_inode = hears
+        yield from process.write_sync(inode, datasync)
+        filesystem.commit_inode = commit
+        yield from close_file(process, inode)
+
+    run("xfs", toy)
+    assert asked == [datasync]
