@@ -60,7 +60,7 @@ def config(kernel: str, filesystem: str, command: str) -> str:
     )
 
 
-def finished(kernel: str, filesystem: str, command: str, *overrides: str) -> Machine:
+def run_to_its_end(kernel: str, filesystem: str, command: str, *overrides: str) -> Machine:
     """Run a configuration and the sync(2) after it; check that no page is lost; return the machine."""
     text = config(kernel, FILESYSTEMS[filesystem], command)
     (case,) = parse(text, "x.toml", overrides).cases
@@ -93,7 +93,7 @@ def test_sync_writes_all_pages_of_any_workload_filesystem_and_kernel(
     kernel: str, filesystem: str, command: str
 ) -> None:
     """All pages and a part of the log are on disk after a sync, in any order and any pieces."""
-    machine = finished(kernel, filesystem, command)
+    machine = run_to_its_end(kernel, filesystem, command)
     assert only(machine.mounts).filesystem.log_bytes > 0
 
 
@@ -103,7 +103,7 @@ def test_sync_writes_all_pages_of_any_workload_filesystem_and_kernel(
 def test_every_flusher_writes_all_pages(flusher: str, filesystem: str, command: str) -> None:
     """All pages are on disk after a sync with each flusher, also if a device has three contexts."""
     contexts = ', by = "hash", contexts = 3' if flusher == "parallel" else ""
-    finished("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
+    run_to_its_end("6.18", filesystem, command, f'kernel.flusher={{kind = "{flusher}"{contexts}}}')
 
 
 CALLS: list[tuple[str, str, dict[str, int]]] = [
@@ -150,7 +150,7 @@ contents = [{{ path = "a", size = "4 MiB", extents = 5 }}, {{ path = "b", size =
 def test_every_io_scheduler_writes_all_pages(filesystem: str, scheduler: str) -> None:
     """Linux 4.14 has all of them; a random writer gives them something to sort."""
     change = f'machine.queue.elevator.scheduler="{scheduler}"'
-    machine = finished("4.14", filesystem, "fio", change, "machine.queue.driver_depth=1")
+    machine = run_to_its_end("4.14", filesystem, "fio", change, "machine.queue.driver_depth=1")
     assert only(machine.queues).elevator.requests == {}
 
 

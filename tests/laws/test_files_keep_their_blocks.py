@@ -31,9 +31,9 @@ class AllEnded(Exception):
 class RestartedToys(Toys):
     """A machine that stops when its processes have ended, and goes on when others have been started."""
 
-    def _ended(self) -> None:
-        self.left -= 1
-        if not self.left:
+    def _count_down(self) -> None:
+        self.running -= 1
+        if not self.running:
             raise AllEnded
 
     def run(self) -> None:
@@ -158,7 +158,7 @@ class Files(RuleBasedStateMachine):
         plain.size, plain.data = size, data
         plain.preallocated = unwritten
 
-    def written(self, path: str, page: int, count: int) -> Callable[[Process], Steps]:
+    def writer(self, path: str, page: int, count: int) -> Callable[[Process], Steps]:
         """Return a process that writes to a file."""
 
         def call(process: Process, inode: Any) -> Steps:
@@ -169,12 +169,12 @@ class Files(RuleBasedStateMachine):
 
     @rule(path=NAMES, page=PLACES, count=COUNTS)
     def write(self, path: str, page: int, count: int) -> None:
-        self.run(self.written(path, page, count))
+        self.run(self.writer(path, page, count))
 
     @rule(path=NAMES, pages=st.lists(PLACES, min_size=2, max_size=3), count=st.integers(1, 300))
     def write_by_several(self, path: str, pages: list[int], count: int) -> None:
         """Several processes have the file open at once."""
-        self.run(*[self.written(path, page, count) for page in pages])
+        self.run(*[self.writer(path, page, count) for page in pages])
 
     @rule(path=NAMES, count=COUNTS)
     def append(self, path: str, count: int) -> None:

@@ -61,7 +61,7 @@ def test_a_line_counts_the_calls_that_a_latency_includes(bins: dict[int, int]) -
     slower, latencies = steps_of(bins)
     total = sum(bins.values())
     for share, latency in list(zip(slower, latencies, strict=True))[1:-1:2]:
-        assert share == pytest.approx(sum(of for ns, of in bins.items() if ns > latency) / total)
+        assert share == pytest.approx(sum(count for ns, count in bins.items() if ns > latency) / total)
     assert slower == sorted(slower, reverse=True)
     assert latencies == sorted(latencies)
 
@@ -107,6 +107,6 @@ def test_a_picture_of_latencies_has_no_other_axis(more: dict[str, Any], option: 
 
 def test_a_directory_gives_a_picture_named_after_the_call(result: Path) -> None:
     """The picture of one run needs no sweep."""
-    (written,) = plot_directory(result, Wanted(latency="write"))
-    assert written == str(result / "write_latency.png")
+    (picture,) = plot_directory(result, Wanted(latency="write"))
+    assert picture == str(result / "write_latency.png")
     assert (result / "write_latency.png").stat().st_size > 10_000

@@ -380,7 +380,7 @@ def test_close_starts_the_writeback_of_a_truncated_file(filesystem: str, pages: 
 @pytest.mark.parametrize("datasync", [False, True])
 def test_o_dsync_asks_for_the_data_alone(datasync: bool) -> None:
     """The call that follows the write(2) gets the flag of open(2)."""
-    asked: list[bool] = []
+    flags: list[bool] = []
 
     def toy(process: Process) -> Steps:
         inode = yield from process.open("/m/f")
@@ -388,7 +388,7 @@ def test_o_dsync_asks_for_the_data_alone(datasync: bool) -> None:
         filesystem, commit = inode.sb.filesystem, inode.sb.filesystem.commit_inode
 
         def hears(thread: Any, inode: Any, flag: bool) -> Steps:
-            asked.append(flag)
+            flags.append(flag)
             yield from commit(thread, inode, flag)
 
         filesystem.commit_inode = hears
@@ -397,4 +397,4 @@ def test_o_dsync_asks_for_the_data_alone(datasync: bool) -> None:
         yield from close_file(process, inode)
 
     run("xfs", toy)
-    assert asked == [datasync]
+    assert flags == [datasync]

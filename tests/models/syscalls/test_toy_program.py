@@ -44,19 +44,19 @@ class Toys:
         )
         self.machine: Machine = build(parse(text, "x.toml").cases[0].scenario, 1)
         only(self.machine.programs).on_end = lambda: None
-        self.left = 0
+        self.running = 0
 
     def start(self, body: Callable[[Process], Steps], delay_ns: int = 0) -> Process:
         """Let a new process run *body*, which begins after *delay_ns*."""
-        process = self.machine.process(f"toy {self.left}")
-        self.left += 1
-        process.task.on_exit = self._ended
+        process = self.machine.process(f"toy {self.running}")
+        self.running += 1
+        process.task.on_exit = self._count_down
         self.machine.env.start(process.task, body(process), delay_ns)
         return process
 
-    def _ended(self) -> None:
-        self.left -= 1
-        if not self.left:
+    def _count_down(self) -> None:
+        self.running -= 1
+        if not self.running:
             self.machine.env.halt()
 
     def run(self) -> None:

@@ -186,13 +186,13 @@ def test_included_lines_stand_for_their_line(job: Path) -> None:
 
 def test_included_path_is_first_one_from_here(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of that name next to the job file is not read then."""
-    here = job.parent / "here"
-    here.mkdir()
-    monkeypatch.chdir(here)
+    folder = job.parent / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     job.write_text("[a]\ninclude more.inc\n")
     job.with_name("more.inc").write_text("bs=4k\n")
     assert texts(f"fio {job}") == [["name=a", "bs=4k"]]
-    (here / "more.inc").write_text("bs=8k\n")
+    (folder / "more.inc").write_text("bs=8k\n")
     assert texts(f"fio {job}") == [["name=a", "bs=8k"]]
 
 

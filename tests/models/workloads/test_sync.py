@@ -49,14 +49,14 @@ class Stage:
         calls = SystemCalls(self.env, self.mounts.__getitem__, costs, throttle, syncs, 1)
         ends: list[int] = []
 
-        def told(iteration: Iteration) -> None:
+        def record_end(iteration: Iteration) -> None:
             ends.append(iteration.end_ns)
 
         spec = SyncSpec(fork_time=10, **fields)
         program = SyncProcesses(
             parts=parts, spec=spec, program_scale=1.0, start_ns=100, calls=calls, on_end=self.env.halt
         )
-        program.on_iteration = told
+        program.on_iteration = record_end
         self.env.call_at(until_ns, 1 << 50, self.env.halt)
         self.env.run()
         return ends
