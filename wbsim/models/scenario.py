@@ -384,11 +384,14 @@ class Scenario(Spec):
         """Check that each program that begins after another one does begin."""
         for name, program in self.programs.items():
             earlier, chain = program.after, {name}
+            place = "programs", name, "after"
+            if earlier == name:
+                raise BadValue("the program would wait for itself; leave it out", *place)
             while earlier is not None:
-                place = "programs", name, "after"
                 if earlier not in self.programs:
                     choices = ", ".join(other for other in self.programs if other != name)
-                    raise BadValue(f"there is no program {earlier!r}; use one of {choices}", *place)
+                    remedy = f"use one of {choices}" if choices else "leave it out, or name the programs"
+                    raise BadValue(f"there is no program {earlier!r}; {remedy}", *place)
                 if self.programs[earlier].workload.endless:
                     raise BadValue(f"programs.{earlier} never ends; name a program that ends", *place)
                 if earlier in chain:
@@ -472,12 +475,15 @@ class Scenario(Spec):
                 )  # fmt: skip
         for name, size in demand.items():
             filesystem = self.mounts[name].filesystem
-            size += sum(filesystem.bytes_of(1, pages * PAGE_BYTES) for _, pages, _ in self.laid_out(name))
-            if size > filesystem.room:
+            contents_bytes = sum(
+                filesystem.bytes_of(1, pages * PAGE_BYTES) for _, pages, _ in self.laid_out(name)
+            )
+            if size + contents_bytes > filesystem.room:
+                place = ("contents",) if contents_bytes > size else ("filesystem", "files")
                 raise BadValue(
-                    f"the files that exist at the start need {size} B, and the filesystem has"
-                    f" {filesystem.room} B; give fewer or smaller files",
-                    "mounts", name, "filesystem", "files",
+                    f"the files that exist at the start need {size + contents_bytes} B, and the filesystem"
+                    f" has {filesystem.room} B; give fewer or smaller files",
+                    "mounts", name, *place,
                 )  # fmt: skip
 
 

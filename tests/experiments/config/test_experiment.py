@@ -148,6 +148,12 @@ def test_override_goes_over_variant_and_variant_over_scenario() -> None:
             "x.toml:7: mounts.m.files: the files that exist at the start need 2336000000 B, and the"
             " filesystem has 1006370816 B; give fewer or smaller files",
         ),
+        (
+            'filesystem.like = "p13-xfs"',
+            'mounts.m = { like = "loop-xfs", size = "1 GiB", contents = [{ path = "f", size = "2 GiB" }] }',
+            "x.toml:7: mounts.m.contents: the files that exist at the start need 2147484232 B, and the"
+            " filesystem has 1006370816 B; give fewer or smaller files",
+        ),
         ('title = "a small run"', "", "title: is missing"),
         (
             'plug_scope = "slice"',

@@ -133,14 +133,63 @@ def test_text_of_a_job_file_may_be_swept(jobs: str) -> None:
             "there is no job 'on'; use one of one, two",
         ),
         ('{ command = "sync", two = { bs = "8k" } }', "", "sync has no job 'two'; only fio has jobs"),
-        ('{ command = "fio j.fio", two = { direct = 1 } }', "size=3", "direct=1: is not modelled: direct=1"),
-        ('{ command = "fio j.fio", two = { bs = "z" } }', "size=3", "bs=z: is not a size for fio; write one"),
     ],
 )
-def test_wrong_change_of_a_job_is_refused(text: str, override: str, message: str, jobs: str) -> None:
+def test_change_of_a_missing_job_is_refused(text: str, override: str, message: str, jobs: str) -> None:
     """The error names the jobs, or the option."""
     (problem,) = problems(text, *[override] * bool(override), name=jobs)
     assert problem.startswith(f"{jobs}:6: programs.a.command: {message}")
+
+
+@pytest.mark.parametrize(
+    ("change", "override", "message"),
+    [
+        ("two = { direct = 1 }", "", ":6: programs.a.two.direct: direct=1: is not modelled: direct=1 writes"),
+        ("two = { bs = 4096, fsinc = 1 }", "", ":6: programs.a.two.fsinc: fsinc=1: fio has no such option;"),
+        ("two = { bs = [1, 2] }", "", ":6: programs.a.two.bs: an option has one value; write it as in a job"),
+        ("two = { bs = { a = 1 } }", "", ":6: programs.a.two.bs: an option has one value; write it as in a"),
+        ("two = { wait_for = 'no' }", "", ":6: programs.a.two.wait_for: wait_for=no: no job before this one"),
+        ("two = { bs = 1 }", "programs.a.two.bs=z", "programs.a.two.bs: bs=z: is not a size for fio; write"),
+    ],
+)
+def test_wrong_option_of_a_change_is_reported_at_its_key(
+    change: str, override: str, message: str, jobs: str
+) -> None:
+    """The key is that of the file or of the command line."""
+    text = f'{{ command = "fio j.fio", {change} }}'
+    (problem,) = problems(text, "size=3", *[override] * bool(override), name=jobs)
+    place = f"--set {override}: " if override else jobs
+    assert problem.startswith(f"{place}{message}")
+
+
+def test_text_of_one_point_does_not_reach_the_next_one(jobs: str) -> None:
+    """A point without the name leaves the braces, which are no size."""
+    text = '"fio j.fio"\n[sweep]\nname = "n"\npoints = [{ value = 1, size = 1 }, { value = 2 }]'
+    (problem,) = problems(text, name=jobs)
+    assert "j.fio:7: size={size}m: is not a size" in problem
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["'fio j.fio;'", "['fio j.fio']", "\"fio 'j.fio'\"", "'fio outer.fio'", "{ command = 'fio j.fio' }"],
+)
+def test_text_is_found_in_any_job_file_of_a_command(command: str, jobs: str) -> None:
+    """The file may be quoted, stand before a semicolon, or be included by another one."""
+    Path(jobs).with_name("outer.fio").write_text("include j.fio\n")
+    (spec,) = workloads(command, "size=3", name=jobs)
+    assert spec.filesize == (3 << 20, 2 << 20)
+
+
+def test_text_is_replaced_in_commands_and_job_files(jobs: str) -> None:
+    """One setting may stand in both."""
+    (spec,) = workloads("{ command = 'fio j.fio', start = '{size} s' }", "size=3", name=jobs)
+    assert spec.filesize == (3 << 20, 2 << 20)
+
+
+@pytest.mark.parametrize("key", ["kind", "ignored"])
+def test_field_that_follows_from_the_command_is_refused(key: str) -> None:
+    problem, *_ = problems(f"{{ command = '{DD}', {key} = ['a'] }}")
+    assert problem == f"x.toml:6: programs.a.{key}: follows from the command; leave it out"
 
 
 def test_braces_of_a_job_file_need_a_value(jobs: str) -> None:

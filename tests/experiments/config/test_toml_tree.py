@@ -238,6 +238,7 @@ def test_all_mistakes_of_commands_are_reported_at_once(tmp_path: Path) -> None:
     [
         ("dd", "", ""),
         ("dd", "fs_mark", "x.toml:21: programs.0.after: the programs wait for each other; let one of them"),
+        ("fs_mark", "", "x.toml:21: programs.0.after: the program would wait for itself; leave it out"),
         ("sync", "", "x.toml:21: programs.0.after: programs.sync never ends; name a program that ends"),
     ],
 )

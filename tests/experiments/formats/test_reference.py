@@ -56,6 +56,10 @@ def test_reference_has_each_option_once_with_its_fate(program: str, options: Opt
     """A row has the options with one fate.  A bar in a reason would add a cell."""
     text = reference().partition(OPTIONS_TITLE)[2].partition(f"\n### {program}\n")[2].partition("\n### ")[0]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")][2:]
+    if options.aliases:
+        _, names = rows.pop()
+        assert names.split(", ") == [f"`{new}` for `{old}`" for new, old in options.aliases.items()]
+    assert rows or f"{program} has no options." in text
     fates = [(option.strip("`"), fate) for fate, names in rows for option in names.split(", ")]
     assert sorted(fates) == sorted([
         *((option, "modelled") for option in options.modelled),

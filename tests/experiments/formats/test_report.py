@@ -157,10 +157,15 @@ def test_processes_that_an_error_ends_are_noted() -> None:
 
 
 def test_options_without_effect_are_noted() -> None:
-    """Each program with such options has a line."""
-    assert ignored_options({"a": ()}) is None
-    notes = ignored_options({"a": ("-k", "-l"), "b": (), "c": ("status=none",)})
-    assert notes == "a: without effect here: -k, -l\nc: without effect here: status=none"
+    """Each program with such options has a line, and one for each variant in which they differ."""
+    assert ignored_options([("v", "a", ())]) is None
+    programs = [("v", "a", ("-k", "-l")), ("v", "b", ()), ("v", "c", ("status=none",)), ("v", "a", ())]
+    notes = "a: without effect here: -k, -l\nc: without effect here: status=none"
+    assert ignored_options(programs) == notes
+    assert ignored_options([*programs, *(("w", *program[1:]) for program in programs[:3])]) == notes
+    assert ignored_options([("v", "a", ("-k",)), ("w", "a", ()), ("x", "a", ("-l",))]) == (
+        "v: a: without effect here: -k\nx: a: without effect here: -l"
+    )
 
 
 def test_jobs_of_fio_have_a_table() -> None:

@@ -195,7 +195,7 @@ def test_each_job_of_fio_may_have_its_own_options() -> None:
     with pytest.raises(ValueError, match="0 B is too small; give at least a byte"):
         fio.FioSpec.model_validate({**spec.inputs(), "bs": 0})
     for bs in (3_000, 6_144):
-        with pytest.raises(ValueError, match="blocks of io_uring must be whole pages or divide one"):
+        with pytest.raises(ValueError, match="with io_uring blocks must be whole pages or divide one"):
             fio.FioSpec.model_validate({**spec.inputs(), "bs": bs})
         fio.FioSpec.model_validate({**spec.inputs(), "bs": bs, "ioengine": "psync"})
 

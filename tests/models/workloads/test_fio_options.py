@@ -419,9 +419,13 @@ def refusal(more: str, **changes: object) -> str:
         ("--bsrange=4k-2m", "1048576 B are less than a block of 2097152 B; give at least a block"),
         ("--fsync=1 --fdatasync=1", "fio calls fsync(2) or fdatasync(2), not both; give one of them"),
         ("--rate=1m --rate_iops=5", "a job has one rate; give rate or rate_iops"),
-        ("--bs=3000 --file_append=1", "blocks that are appended must be whole pages or divide one"),
-        ("--bs=3000 --ioengine=io_uring", "blocks of io_uring must be whole pages or divide one"),
-        ("--norandommap --file_append=1", "blocks that are appended must be whole pages or divide one"),
+        ("--bs=3000 --file_append=1", "with file_append blocks must be whole pages or divide one"),
+        ("--bs=3000 --ioengine=io_uring", "with io_uring blocks must be whole pages or divide one"),
+        ("--norandommap --file_append=1", "with file_append norandommap is not modelled; leave it out"),
+        (
+            "--bsrange=4k-8k --ioengine=io_uring",
+            "with io_uring a range of sizes (bsrange) is not modelled; give bs",
+        ),
     ],
 )
 def test_impossible_job_is_refused(more: str, message: str) -> None:

@@ -202,18 +202,19 @@ def test_file_may_be_included_twice_but_not_by_itself(job: Path) -> None:
     (job.parent / "x.inc").write_text("bs=4k\n")
     assert texts(f"fio {job}") == [["name=a", "bs=4k"], ["name=b", "bs=4k"]]
     (job.parent / "x.inc").write_text(f"include {job}\n")
-    assert complaints(f"fio {job}") == [f"{job} includes itself; leave the line out"]
+    include = job.parent / "x.inc"
+    assert complaints(f"fio {job}") == [f"{include}:1: {job} includes itself; leave the line out"]
 
 
 def test_file_that_cannot_be_read_is_named(job: Path) -> None:
-    """A missing one, a missing included one, and one that is no text."""
+    """A missing one, a missing included one with the line that includes it, and one that is no text."""
     remedy = "give a readable text file"
     assert complaints("fio none.fio") == [
         f"the job file none.fio cannot be read: No such file or directory; {remedy}",
     ]
     job.write_text("[a]\ninclude none.inc\n")
     assert complaints(f"fio {job}") == [
-        f"the job file {job.parent}/none.inc cannot be read: No such file or directory; {remedy}",
+        f"{job}:2: the job file {job.parent}/none.inc cannot be read: No such file or directory; {remedy}",
     ]
     job.write_bytes(b"[a]\nfilename=\xff\n")
     assert complaints(f"fio {job}") == [f"the job file {job} cannot be read: is not UTF-8 text; {remedy}"]
@@ -234,13 +235,14 @@ def test_job_files_run_one_after_another(job: Path) -> None:
 
 
 def test_change_replaces_the_options_of_its_job(job: Path) -> None:
-    """It comes last, has no place, and leaves other jobs alone; true and false are 1 and 0."""
+    """It comes last, has its key as its place, and leaves other jobs alone; true and false are 1 and 0."""
     job.write_text("[a]\nbs=4k\n[b]\nbs=4k\n")
     changes = Changes({"b": {"bs": "8k", "loops": 3, "stonewall": True, "unlink": False}})
     assert texts(f"fio {job}", changes) == [
         ["name=a", "bs=4k"], ["name=b", "bs=4k", "bs=8k", "loops=3", "stonewall=1", "unlink=0"],
     ]  # fmt: skip
-    assert {an_option.place for an_option in sections_of(f"fio {job}", changes)[0][1][2:]} == {""}
+    places = [an_option.place for an_option in sections_of(f"fio {job}", changes)[0][1][2:]]
+    assert places == ["b.bs", "b.loops", "b.stonewall", "b.unlink"]
 
 
 def test_change_holds_for_jobs_of_a_command_line() -> None:

@@ -88,8 +88,11 @@ def _texts(
         texts.append(latencies)
     if all(map(nothing_written_back, outcomes)):
         texts.append(why_nothing(outcomes[0]))
-    programs = experiment.cases[0].scenario.programs
-    ignored = {name: program.workload.ignored for name, program in programs.items()}
+    ignored = [
+        (case.variant, name, program.workload.ignored)
+        for case in experiment.cases
+        for name, program in case.scenario.programs.items()
+    ]
     if (note := ignored_options(ignored)) is not None:
         texts.append(note)
     if (note := fitted_elsewhere(experiment.cases)) is not None:

@@ -44,7 +44,7 @@ from wbsim.experiments.config.grammar import MOST_REPLICATIONS, File, Variant
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.linux_names import key_of as linux_key
 from wbsim.experiments.config.problems import BadInput, Problems, bad, excerpt, from_validation, unknown_key
-from wbsim.experiments.config.programs import job_files_of
+from wbsim.experiments.config.programs import in_job_files
 from wbsim.experiments.config.scenarios import PARTS, expand
 from wbsim.experiments.config.sweeps import (
     NOTHING,
@@ -195,15 +195,20 @@ class _Reader:
         rows = problems.texts(variant, "rows")
         quick = problems.texts(variant if "quick" in variant else self._document, "quick")
         changes = with_origins(with_key(variant.omit(*_OF_A_VARIANT), ()), factors=True)
-        table = self._set(merge(scenario, changes.set_place((), "", changes.places)), self._overrides)
+        common = merge(scenario, changes.set_place((), "", changes.places))
+        table, likes = self._set(common, self._likes, self._overrides)
         for step in points(axes):
             if not problems.enough:
-                case_scenario = self._scenario(self._set(table, step.sets))
+                case_scenario = self._scenario(*self._set(table, likes, step.sets))
                 if case_scenario is not None:
                     yield Case(name, step.labels, case_scenario, rows, quick)
 
-    def _set(self, table: Table, settings: Sequence[Setting]) -> Table:
-        """Return *table* with the *settings*; a setting that is not a key replaces its name in braces."""
+    def _set(self, table: Table, likes: Likes, settings: Sequence[Setting]) -> tuple[Table, Likes]:
+        """Return *table* and *likes* with the *settings*.
+
+        A setting that is not a key replaces its name in braces: in the texts of *table* or, as one of the
+        texts of *likes*, in job files.
+        """
         for path, value, place in settings:
             if path[0] in PARTS:
                 key = written_as(table, path)
@@ -214,28 +219,23 @@ class _Reader:
                     self._problems.add(place, key[:1], str(error))
                 continue
             name = ".".join(path)
+            in_files = in_job_files(table, likes.directory, name)
+            if in_files:
+                likes = likes._replace(texts={**likes.texts, name: str(value)})
             if has_name(table, name):
                 table = with_name(table, name, str(value))
-            elif self._in_a_job_file(table, name):
-                texts = {**self._likes.texts, name: str(value)}
-                self._likes = self._likes._replace(texts=texts)
-            else:
+            elif not in_files:
                 self._problems.add(place, path, linux_key(name) or self._no_key(name, path[0]))
-        return table
-
-    def _in_a_job_file(self, table: Table, name: str) -> bool:
-        """Return whether a job file of the scenario *table* has ``{name}``."""
-        files = job_files_of(table, self._likes.directory)
-        return any(f"{{{name}}}" in path.read_text(errors="replace") for path in files)
+        return table, likes
 
     @staticmethod
     def _no_key(name: str, first: str) -> str:
         return f"no command line contains {{{name}}}, and it is an {unknown_key(first, PARTS)}"
 
-    def _scenario(self, table: Table) -> Scenario | None:
+    def _scenario(self, table: Table, likes: Likes) -> Scenario | None:
         """Return the scenario that *table* describes; None if it has a problem, which is noted."""
         start = len(self._problems.entries)
-        tree = expand(self._likes, table)
+        tree = expand(likes, table)
         reported = self._problems.entries[start:]
         factors = list(factors_in(tree))
         for path in factors:

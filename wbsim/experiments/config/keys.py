@@ -17,6 +17,7 @@ from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.kinds import key_of, kinds
 from wbsim.models.scenario import (
     DriveSpec,
+    FileSpec,
     KernelSpec,
     MachineSpec,
     MountSpec,
@@ -24,7 +25,7 @@ from wbsim.models.scenario import (
     ProgramSpec,
     Scenario,
 )
-from wbsim.models.workloads.spec import WorkloadSpec
+from wbsim.models.workloads.spec import FROM_THE_COMMAND, WorkloadSpec
 from wbsim.sim.param import Named, Spec, bare, unit_of
 
 _FOLDERS: Final = ("devices", "filesystems", "flushers", "io_schedulers", "throttling")
@@ -74,10 +75,12 @@ def sections() -> Iterator[Section]:
     yield from _sections(MachineSpec, "machine", "the machine's")
     yield from _sections(KernelSpec, "kernel", "the kernel's")
     yield _section(MountSpec, "mounts.NAME", "required")
+    yield _section(FileSpec, "mounts.NAME.contents", "required")
     yield from _sections(FilesystemSpec, "filesystem", "the filesystem's")
     yield _section(ProgramSpec, "programs.NAME", "required")
     for kind, (spec, _) in kinds("workloads").items():
-        rows = [_of_program(spec, key) for key in _rows(spec, "workload.", "the command's")]
+        keys = _rows(spec, "workload.", "the command's")
+        rows = [_of_program(spec, key) for key in keys if _field(key) not in FROM_THE_COMMAND]
         yield Section("workload", kind, about(spec), rows)
 
 

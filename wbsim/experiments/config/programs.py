@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 from pathlib import PurePosixPath
@@ -15,7 +17,8 @@ from wbsim.experiments.config.problems import excerpt, unknown_key
 from wbsim.experiments.config.tree import Items, Table, entries_of, merge, plain
 from wbsim.models.kinds import kinds
 from wbsim.models.workloads.command_line import CommandError, words_of
-from wbsim.models.workloads.fio_sections import Changes
+from wbsim.models.workloads.fio_sections import Changes, change_place, lines_of
+from wbsim.models.workloads.spec import FROM_THE_COMMAND
 
 _COPY: Final = "for a copy of N MiB write dd if=/dev/zero of=DIR/FILE bs={size}k count={calls}"
 _UNPACK: Final = "for unpacked files write fs_mark -S0 -n FILES -s BYTES -d DIR"
@@ -68,9 +71,10 @@ def _program(likes: Likes, table: Table) -> Table | None:
     command = plain(table.get("command"))
     own = {"start": 0, **{name: table[name] for name in ("start", "after", "memory") if name in table}}
     fields = table.omit(*PROGRAM_KEYS)
-    if "kind" in fields:
-        problems.wrong(table, "kind", "follows from the command; leave it out")
-        return None
+    for key in FROM_THE_COMMAND:
+        if key in fields:
+            problems.wrong(table, key, "follows from the command; leave it out")
+            return None
     lines = [command] if isinstance(command, str) else command
     for key in fields:
         if command is None and get_close_matches(key, PROGRAM_KEYS, n=1, cutoff=0.7):
@@ -80,15 +84,16 @@ def _program(likes: Likes, table: Table) -> Table | None:
         fault = "is missing" if command is None else f"is {excerpt(command)}"
         problems.wrong(table, "command", f"{fault}; give a command line of {_known_programs()}")
         return None
+    jobs = {key: value for key, value in fields.items() if isinstance(value, Table)}
+    fields = fields.omit(*jobs)
     try:
+        changes = {job: _options_of_job(options) for job, options in jobs.items()}
         plain_lines = [_without_prefix(line) for line in lines]
-        jobs = {key: _plain_options(fields[key]) for key in fields if isinstance(fields[key], Table)}
-        fields = fields.omit(*jobs)
         lines = [_with_job_files(line, likes.directory) for line in plain_lines]
-        command_fields = _fields_of(lines, Changes(jobs, likes.texts))
+        command_fields = _fields_of(lines, Changes(changes, likes.texts))
     except CommandError as error:
         for complaint in error.complaints:
-            problems.wrong(table, "command", complaint)
+            problems.wrong(*_key_of(complaint, jobs) or (table, "command", complaint))
         return None
     place = table.place_of("command")
     workload = Table(command_fields).set_place(table.key, "", dict.fromkeys(command_fields, place))
@@ -124,17 +129,61 @@ def _with_job_files(line: str, directory: FilePath) -> str:
     return shlex.join(new_words) if new_words != words else line
 
 
-def _plain_options(table: Table) -> dict[str, object]:
-    """Return the options of *table* without their origins."""
-    return {option: plain(value) for option, value in table.items()}
+def _options_of_job(table: Table) -> dict[str, object]:
+    """Return the options of *table*, the changes of a job, without their origins.
+
+    Raises:
+        CommandError: an option is a table or a list.
+    """
+    options = {option: plain(value) for option, value in table.items()}
+    for option, value in options.items():
+        if isinstance(value, Table | Items | list):
+            path = change_place(table.key[-1], option)
+            raise CommandError(f"{path}: an option has one value; write it as in a job file")
+    return options
 
 
-def job_files_of(scenario: Table, directory: FilePath) -> list[FilePath]:
-    """Return the job files that the commands of *scenario* name and that exist."""
-    tables = [scenario.get("workload"), *entries_of(scenario.get("programs", {})).values()]
-    commands = [table.get("command") if isinstance(table, Table) else table for table in tables]
-    words = [word for command in commands for word in str(plain(command)).split() if word.endswith(".fio")]
-    return [path for word in words if (path := directory / word).is_file()]
+def _key_of(complaint: str, jobs: Mapping[str, Table]) -> tuple[Table, str, str] | None:
+    """Return the table and the key of the change in *jobs* that *complaint* is about, and its message.
+
+    Return None if *complaint* is about the command.
+    """
+    place, _, message = complaint.partition(": ")
+    for job, options in jobs.items():
+        for option in options:
+            if place == change_place(job, option):
+                return options, option, message
+    return None
+
+
+def in_job_files(scenario: Table, directory: FilePath, name: str) -> bool:
+    """Return whether a job file of the commands of *scenario*, or a file that it includes, has ``{name}``.
+
+    A relative path begins at *directory*.  Commands and files that cannot be read are left out, because they
+    are reported when they are read as programs.
+    """
+    programs = scenario.get("programs", {})
+    entries = programs if isinstance(programs, Items) else entries_of(programs).values()
+    return any(
+        f"{{{name}}}" in text
+        for table in (scenario.get("workload"), *entries)
+        for line in _lines_of(table.get("command") if isinstance(table, Table) else table)
+        for text in _texts_of_job_files(line, directory)
+    )
+
+
+def _lines_of(command: object) -> list[str]:
+    """Return the command lines of *command*, which is a text or a list of texts."""
+    lines = plain(command)
+    return [line for line in (lines if isinstance(lines, list) else [lines]) if isinstance(line, str)]
+
+
+def _texts_of_job_files(line: str, directory: FilePath) -> Iterator[str]:
+    """Yield the lines of the job files that the command *line* names, as long as they can be read."""
+    with suppress(CommandError):
+        for word in words_of(_with_job_files(_without_prefix(line), directory)):
+            if word.endswith(".fio"):
+                yield from (text for _, text in lines_of(FilePath(word)))
 
 
 def _fields_of(lines: list[str], changes: Changes) -> dict[str, object]:

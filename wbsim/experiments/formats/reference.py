@@ -93,6 +93,12 @@ def _programs() -> Iterator[str]:
         plain = [option for option, why in options.refusals.items() if not why]
         rows.append(("refused", _names(plain)))
         rows += [(f"refused: {why}", _names(group)) for why, group in _by_reason(options.refusals).items()]
+        rows.append(
+            ("other names", ", ".join(f"`{new}` for `{old}`" for new, old in options.aliases.items()))
+        )
+        if not any(names for _, names in rows):
+            yield from (f"{name} has no options.", "")
+            continue
         yield from (*_table(("what happens", "options"), [row for row in rows if row[1]]), "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Final, NamedTuple
 
@@ -161,11 +161,26 @@ def failed_processes(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | 
     return "\n".join(lines) if lines else None
 
 
-def ignored_options(programs: Mapping[str, Sequence[str]]) -> str | None:
-    """Return a note on the options of commands that have no effect here, by program, or None."""
-    lines = [
-        f"{name}: without effect here: {', '.join(options)}" for name, options in programs.items() if options
-    ]
+def ignored_options(programs: Iterable[tuple[str, str, Sequence[str]]]) -> str | None:
+    """Return a note on the options of commands that have no effect here, or None.
+
+    *programs* has the variant, the name and these options of each program of each case.  The note names the
+    variant of a program whose options differ from variant to variant.
+    """
+    options_of: dict[str, dict[str, Sequence[str]]] = {}
+    for variant, name, options in programs:
+        options_of.setdefault(name, {}).setdefault(variant, options)
+    lines = []
+    for name, by_variant in options_of.items():
+        differ = len(set(map(tuple, by_variant.values()))) > 1
+        labels = {
+            f"{variant}: {name}" if differ else name: options for variant, options in by_variant.items()
+        }
+        lines += [
+            f"{label}: without effect here: {', '.join(options)}"
+            for label, options in labels.items()
+            if options
+        ]
     return "\n".join(lines) if lines else None
 
 

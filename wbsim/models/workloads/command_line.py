@@ -17,12 +17,13 @@ class Options(NamedTuple):
     """The options of a program: those that are ``modelled``, and those without effect, which are ``dropped``.
 
     ``refusals``: why the others are refused, by the option; "": it is not modelled, and a command without it
-    is another experiment.
+    is another experiment.  ``aliases``: the options that have another name, by this name.
     """
 
     modelled: tuple[str, ...]
     dropped: tuple[str, ...] = ()
     refusals: Mapping[str, str] = MappingProxyType({})
+    aliases: Mapping[str, str] = MappingProxyType({})
 
 
 def options_of(

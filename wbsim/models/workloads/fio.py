@@ -248,15 +248,27 @@ class FioSpec(WorkloadSpec):
             if filesize < least:
                 message = f"{filesize} B are less than a block of {least} B; give at least a block"
                 raise BadValue(message, "filesize")
-            if self.of_job("file_append", number) and not self.fits(number):
-                raise BadValue("blocks that are appended must be whole pages or divide one", "bs")
-            if self.of_job("ioengine", number) == "io_uring" and not self.fits(number):
-                raise BadValue("blocks of io_uring must be whole pages or divide one", "bs")
+            self._check_blocks(number)
             if self.of_job("time_based", number) and not self.of_job("runtime", number):
                 raise BadValue("without a runtime the job would never end; give runtime", "time_based")
             if self.of_job("rate", number) and self.of_job("rate_iops", number):
                 raise BadValue("a job has one rate; give rate or rate_iops", "rate_iops")
         return self
+
+    def _check_blocks(self, number: int) -> None:
+        """Check that a job that appends, or has io_uring, has blocks of one size that fit into pages."""
+        if self.of_job("file_append", number):
+            setting = "with file_append"
+        elif self.of_job("ioengine", number) == "io_uring":
+            setting = "with io_uring"
+        else:
+            return
+        if self.of_job("bs_max", number) is not None:
+            raise BadValue(f"{setting} a range of sizes (bsrange) is not modelled; give bs", "bs_max")
+        if self.of_job("norandommap", number):
+            raise BadValue(f"{setting} norandommap is not modelled; leave it out", "norandommap")
+        if not self.fits(number):
+            raise BadValue(f"{setting} blocks must be whole pages or divide one", "bs")
 
     def fits(self, number: int) -> bool:
         """Return whether all blocks of a job are whole pages, or parts that divide a page."""

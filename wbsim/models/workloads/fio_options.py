@@ -29,10 +29,16 @@ from wbsim.sim.units import MS, PAGE_BYTES, US, S
 
 
 class Job(NamedTuple):
-    """A job: its ``options`` by name, and those that were ``dropped`` because they have no effect here."""
+    """A job of a section.
+
+    * ``options``: its options by name.
+    * ``dropped``: those without effect here.
+    * ``places``: the place of each option that was given (see `Given`).
+    """
 
     options: Inputs
     dropped: list[str]
+    places: Mapping[str, str]
 
 
 def jobs_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Inputs], list[str]]:
@@ -48,15 +54,12 @@ def jobs_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Inputs], lis
     if not sections:
         raise CommandError("the command has no job; give --name, or a section in a job file")
     complaints: dict[str, None] = {}
-    jobs = []
-    for section in sections:
-        job = _job_of(section, complaints)
-        jobs.append(job.options)
-        dropped += job.dropped
+    jobs = [_job_of(section, complaints) for section in sections]
     _check_names(jobs, complaints)
     if complaints:
         raise CommandError(*complaints)
-    return jobs, list(dict.fromkeys(dropped))
+    dropped += [option for job in jobs for option in job.dropped]
+    return [job.options for job in jobs], list(dict.fromkeys(dropped))
 
 
 def _job_of(section: Section, complaints: dict[str, None]) -> Job:
@@ -80,7 +83,7 @@ def _job_of(section: Section, complaints: dict[str, None]) -> Job:
     for name, message in _faults_of(options, places):
         begins = places.get("name", "")
         complaints[_at(places.get(name, begins), message)] = None
-    return Job(options, dropped)
+    return Job(options, dropped, places)
 
 
 def _at(place: str, message: str) -> str:
@@ -149,14 +152,15 @@ def _faults_of(options: Inputs, places: Mapping[str, str]) -> list[tuple[str, st
     return faults
 
 
-def _check_names(jobs: Sequence[Inputs], complaints: dict[str, None]) -> None:
+def _check_names(jobs: Sequence[Job], complaints: dict[str, None]) -> None:
     """Complain about a job that waits for a job that is not before it."""
     earlier: set[str] = set()
     for job in jobs:
-        awaited = job.get("wait_for")
+        awaited = job.options.get("wait_for")
         if awaited and awaited not in earlier:
-            complaints[f"wait_for={awaited}: no job before this one has the name; name an earlier job"] = None
-        earlier.add(str(job.get("name")))
+            message = f"wait_for={awaited}: no job before this one has the name; name an earlier job"
+            complaints[_at(job.places["wait_for"], message)] = None
+        earlier.add(str(job.options.get("name")))
 
 
 _NUMBER: Final = re.compile(rf"([0-9]{{1,{MOST_DIGITS}}})([a-zA-Z%]*)", re.ASCII)
@@ -438,6 +442,7 @@ def _options() -> Options:
         tuple(MODELLED),
         (*sorted(DROPPED), *(f"{prefix}..." for prefix in _PREFIXES), *with_values),
         reasons | rest,
+        ALIASES,
     )
 
 

@@ -11,7 +11,7 @@ run one after another.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -107,15 +107,23 @@ def _apply(sections: list[Section], changes: Mapping[str, Mapping[str, object]])
     for name in changes:
         if name not in names:
             raise CommandError(f"there is no job {name!r}; use one of {', '.join(sorted(names))}")
-    return [[*section, *_given_for(changes.get(_name_of(section), {}))] for section in sections]
-
-
-def _given_for(change: Mapping[str, object]) -> Section:
-    """Return the options of a *change*; true and false are 1 and 0."""
     return [
-        Given("", option, str(int(value) if isinstance(value, bool) else value))
+        [*section, *_given_for(name, changes.get(name, {}))]
+        for name, section in ((_name_of(section), section) for section in sections)
+    ]
+
+
+def _given_for(job: str, change: Mapping[str, object]) -> Section:
+    """Return the options of a *change* of *job*; true and false are 1 and 0."""
+    return [
+        Given(change_place(job, option), option, str(int(value) if isinstance(value, bool) else value))
         for option, value in change.items()
     ]
+
+
+def change_place(job: str, option: str) -> str:
+    """Return the place of an *option* that a configuration changes in *job*."""
+    return f"{job}.{option}"
 
 
 def _name_of(section: Section) -> str:
@@ -161,7 +169,7 @@ def _sections(path: Path, texts: Mapping[str, str]) -> Iterator[Section]:
     """
     common: Section = []
     job: Section | None = None
-    for place, template in _lines(path):
+    for place, template in lines_of(path):
         line = template
         for name, text in texts.items():
             line = line.replace(f"{{{name}}}", text)
@@ -181,23 +189,29 @@ def _sections(path: Path, texts: Mapping[str, str]) -> Iterator[Section]:
         yield job
 
 
-def _lines(path: Path, including: Collection[Path] = ()) -> Iterator[tuple[str, str]]:
+def lines_of(path: Path, including: Mapping[Path, str] = MappingProxyType({})) -> Iterator[tuple[str, str]]:
     """Yield the lines of a job file that are not empty, without comments, each with its place.
 
-    *including*: the files that include this one.
+    *including*: the files that include this one, the outermost first, each with the place of its line.
+
+    Raises:
+        CommandError: the file cannot be read, or includes itself.
     """
+    where = "".join(f"{place}: " for place in [*including.values()][-1:])
     if path in including:
-        raise CommandError(f"{path} includes itself; leave the line out")
+        raise CommandError(f"{where}{path} includes itself; leave the line out")
     try:
         text = text_of(path)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise CommandError(f"the job file {path} cannot be read: {why}; give a readable text file") from None
+        message = f"the job file {path} cannot be read: {why}; give a readable text file"
+        raise CommandError(f"{where}{message}") from None
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition(";")[0].partition("#")[0].strip()
         word, _, included = line.partition(" ")
         if word == "include":
             other = Path(included.strip())
-            yield from _lines(other if other.exists() else path.parent / other, (*including, path))
+            other = other if other.exists() else path.parent / other
+            yield from lines_of(other, {**including, path: f"{path}:{number}"})
         elif line:
             yield f"{path}:{number}", line

@@ -151,6 +151,10 @@ class WorkloadFactory(Protocol):
         """Return a program that begins at *start_ns*."""
 
 
+FROM_THE_COMMAND: Final = ("kind", "ignored")
+"""The fields of a `WorkloadSpec` that a configuration cannot set."""
+
+
 class WorkloadSpec(Spec):
     """A program and its options.
 
