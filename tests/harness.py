@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -302,6 +302,11 @@ class BlockLayer:
     def sizes(self) -> list[int]:
         """Return the sectors of each request at the device, in order."""
         return [request.sectors for request in self.device.requests]
+
+
+def no_lock() -> NoReturn:
+    """Stand for the maker of locks of files that no two processes open."""
+    raise AssertionError("no two processes have a file open")
 
 
 def caller(thread: Any, *, lead_ns: int = 0, factor: float = 1.0, then_ns: int = 0) -> Caller:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.literal import clock as literal
 from tests.sim.test_sync import Running
-from wbsim.sim.engine import PARK, Environment, Steps, Task
+from wbsim.sim.engine import PARK, CallError, Environment, Steps, Task
 from wbsim.sim.streams import Streams
 from wbsim.sim.sync import RwSemaphore, RwSemaphoreRules, WakeUps
 
@@ -332,3 +332,29 @@ def test_wake_ups_are_a_tenth_shorter_at_most() -> None:
     assert taken[10_000] == pytest.approx(10_000, rel=0.01)
     assert taken[19_800] == pytest.approx(9_000 + 1_500 * math.log(100), rel=0.03)
     assert {taken_by(WakeUps(10_000)) for _ in range(9)} == {10_000}
+
+
+def test_a_call_that_fails_gives_the_lock_up() -> None:
+    """The error reaches the caller, and the next task wakes up in 20 ns and works for 5 ns."""
+    env, log = Environment(), []
+
+    def fails() -> Steps:
+        yield 10
+        raise CallError("full")
+
+    def works() -> Steps:
+        yield 5
+
+    def caller(task: Task, call: Steps, name: str) -> Steps:
+        try:
+            yield lock.own_for(task, call, lambda: None)
+        except CallError as error:
+            name = str(error)
+        log.append((env.now, name))
+
+    lock = RwSemaphore(env, "l", MODERN, WakeUps(20), 3)
+    for number, (call, name) in enumerate([(fails(), "first"), (works(), "second")]):
+        task = env.task(f"t{number}")
+        env.start(task, caller(task, call, name), number)
+    env.run()
+    assert log == [(10, "full"), (35, "second")]

@@ -306,12 +306,14 @@ class _Builder:
         inodes.add_cached(mount.cached_inodes)
         is_root = partial(same_directory, root=self._scenario.root_of(name))
         rotates = self._scenario.machine.disks[mount.disk].device.rotates
+        parts = bdi.parts.for_part(name)
         sb = MountedSuperblock(
-            self._env, name, bdi, first_block, inodes, mount.files, is_root=is_root, rotates=rotates
-        )
+            self._env, name, bdi, first_block, inodes, mount.files, is_root=is_root,
+            new_i_rwsem=parts.rw_semaphores("i_rwsem"), rotates=rotates,
+        )  # fmt: skip
         make: FilesystemFactory = component_of("filesystems", mount.filesystem)
         sb.filesystem = make(
-            parts=bdi.parts.for_part(name),
+            parts=parts,
             sb=sb,
             spec=mount.filesystem,
             rules=self._kernel.filesystems[kind],

@@ -640,6 +640,17 @@ class RwSemaphore:
             task.waits_for = self.cause
             yield PARK
 
+    def own_for(self, task: Task, call: Steps, before_sleep: Callable[[], object]) -> Steps:
+        """Let *task* own the lock for writing while it runs *call*; *before_sleep*: see `down_write`."""
+        if not self.try_write(task):
+            yield from self.down_write(task, before_sleep)
+        try:
+            yield from call
+        finally:
+            waker_ns = self.up_write()
+        if waker_ns:
+            yield waker_ns
+
     def up_write(self) -> int:
         """Release the lock; the next task gets it, or is woken to take it.
 

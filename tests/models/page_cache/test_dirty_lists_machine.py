@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.harness import inodes_of, process, run_for
+from tests.harness import inodes_of, no_lock, process, run_for
 from wbsim.models.interfaces import Inode, InodeSync
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
@@ -44,7 +44,9 @@ class Lists(RuleBasedStateMachine):
         ]
         bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: None))
         self.sbs = [
-            MountedSuperblock(env, name, bdi, 0, inodes_of(env, bdi, self.cache), is_root="/".__eq__)
+            MountedSuperblock(
+                env, name, bdi, 0, inodes_of(env, bdi, self.cache), is_root="/".__eq__, new_i_rwsem=no_lock
+            )
             for name in "abc"
         ]
         self.inodes = [Inode(self.sbs[i % 3], self.wbs[i % CONTEXTS]) for i in range(INODES)]

@@ -190,3 +190,11 @@ def test_calls_for_bytes_follow_each_other_in_turn(count: int, calls: int) -> No
     """The sizes in turn: 100, 200, 300 and, of the first file alone, 400; more bytes take all calls."""
     stage = Stage([(0, 100), (0, 300), (0, 400)], [(0, 200)])
     assert (stage.blocks.steps_for(count), stage.blocks.total_bytes) == (calls, 1_000)
+
+
+def test_call_to_a_shared_file_waits_for_its_lock() -> None:
+    """The program's own 5 ns come first; 40 ns of waiting are a part of each call of 12 ns."""
+    stage = Stage([(0, PAGE), (PAGE, PAGE)], calls=Calls(user_ns=5))
+    stage.i_rwsem = stage
+    assert [end for end, _, _ in stage.make(2)] == [57, 114]
+    assert (stage.took(), stage.holds) == ({52: 2}, 24)

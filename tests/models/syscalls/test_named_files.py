@@ -398,3 +398,40 @@ def test_o_dsync_asks_for_the_data_alone(datasync: bool) -> None:
 
     run("xfs", toy)
     assert flags == [datasync]
+
+
+@on_both
+@pytest.mark.parametrize("resize", ["fallocate", "ftruncate"])
+def test_calls_that_resize_a_shared_file_wait_for_its_writers(filesystem: str, resize: str) -> None:
+    """They own i_rwsem; the lock exists only while two processes have the file open."""
+    ends: dict[str, int] = {}
+    locks: list[bool] = []
+
+    def owner(process: Process) -> Steps:
+        inode = yield from process.open("/m/f")
+        locks.append(process.i_rwsem_of(inode) is None)
+        yield 2_000_000
+        i_rwsem = process.i_rwsem_of(inode)
+        assert i_rwsem is not None, "the other process has the file open"
+        yield i_rwsem.own_for(process.task, hold(process), process.thread.before_sleep)
+        ends["owner"] = toys.machine.env.now
+        yield 10_000_000
+        locks.append(process.i_rwsem_of(inode) is None)
+        yield from close_file(process, inode)
+
+    def hold(process: Process) -> Steps:
+        yield 5_000_000
+
+    def resizes(process: Process) -> Steps:
+        inode = yield from process.open("/m/f")
+        yield 2_000_000
+        yield getattr(process, resize)(inode, 8)
+        ends[resize] = toys.machine.env.now
+        yield from close_file(process, inode)
+
+    toys = Toys(filesystem)
+    toys.start(owner)
+    toys.start(resizes, 1_000_000)
+    toys.run()
+    assert ends["owner"] < ends[resize] < ends["owner"] + 1_000_000
+    assert locks == [True, True]

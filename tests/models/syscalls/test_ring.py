@@ -226,11 +226,11 @@ def test_the_process_waits_while_the_ring_is_full() -> None:
 
     def body() -> Steps:
         of.hand_over(0, 1)
-        assert not of.ring.full
+        yield from of.ring.wait_for_place()
+        assert of.env.now == 0, "there is a second place"
         of.hand_over(0, 2)
-        assert of.ring.full
-        yield of.ring.wait()
-        assert (of.env.now, of.ring.full) == (120, False)
+        yield from of.ring.wait_for_place()
+        assert of.env.now == 120
         yield from of.ring.drain()
         assert of.env.now == 225
         assert of.ring.in_flight == 0

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from wbsim.models.syscalls.latency import Latencies, Latency
+from wbsim.models.syscalls.latency import Latencies, Latency, bin_of, middle_of
 from wbsim.models.syscalls.stream import Calls, Stream
 from wbsim.models.workloads.file_writers import sequential
 from wbsim.sim.engine import Environment, Steps
@@ -36,7 +36,7 @@ class Stage:
         self.task = SimpleNamespace(scheduler=self, owed_ns=0)
         self.latencies = Latencies()
         self.call_began_ns = 0
-        self.thread = SimpleNamespace(task=self.task)
+        self.thread = SimpleNamespace(task=self.task, before_sleep=self.before_sleep)
         sb = SimpleNamespace(filesystem=self)
         self.inodes: list[Any] = [
             SimpleNamespace(number=number, dirty_pages=0, wb=None, sb=sb, stops_at=-1, size=0)
@@ -51,11 +51,16 @@ class Stage:
         self.began_ns = 0
         self.joint: list[tuple[int, list[int]]] = []
         self.searched: list[tuple[int, float]] = []
+        self.i_rwsem: Any = None
+        self.holds = 0
 
     @property
     def contended(self) -> bool:
         """Return whether another task waits for the processor."""
         return self.waiters
+
+    def before_sleep(self) -> None:
+        """Stand for sched_submit_work."""
 
     def write_ns(self, pages: int, sb: Any) -> int:
         """Return the time of a call."""
@@ -86,6 +91,18 @@ class Stage:
         self.spare = 1_000
         yield 500
 
+    def i_rwsem_of(self, inode: Any) -> Any:
+        """Return the lock of a file that another process has open, too."""
+        return self.i_rwsem
+
+    def own_for(self, task: Any, call: Steps, before_sleep: Any) -> Steps:
+        """Stand for the lock of a shared file, which takes 40 ns to take."""
+        assert (task, before_sleep) == (self.task, self.before_sleep)
+        yield 40
+        began_ns = self.env.now
+        yield from call
+        self.holds += self.env.now - began_ns
+
     def size_of(self, inode: Any) -> int:
         """Return the size of a file."""
         size: int = inode.size
@@ -115,7 +132,7 @@ class Stage:
     def returns(self) -> None:
         """Return at once to the program."""
 
-    def runs(self, user_ns: int, system_ns: int, write_ns: int) -> Steps:
+    def runs(self, user_ns: int, system_ns: int, write_ns: int = 0) -> Steps:
         """Take the time of one or more calls."""
         self.began_ns = self.env.now
         yield user_ns + system_ns + write_ns
@@ -218,8 +235,6 @@ class StandIn:
     A file of *busy* may not be joined.
     """
 
-    full, error = False, None
-
     def __init__(self, stage: Stage, left_ns: int, passed_on: int = -1) -> None:
         self.stage = stage
         self.left_ns = left_ns
@@ -234,6 +249,10 @@ class StandIn:
     def is_free(self, inode: Any) -> bool:
         """Return whether calls to the file may be joined."""
         return not self.busy
+
+    def wait_for_place(self) -> Steps:
+        """Do not wait, because there is a place."""
+        yield from ()
 
     def tick_left_ns(self) -> int:
         """Return the rest of the tick."""
@@ -541,3 +560,24 @@ def test_steps_for_bytes_are_those_of_whole_calls(calls: Calls, count: int, step
     stage = Stage(calls, length=12)
     assert stage.stream.steps_for(count) == steps
     assert stage.stream.total_bytes == 12 * PAGE_BYTES // calls.a_page
+
+
+@pytest.mark.parametrize(("spare", "ns", "balances"), [(1_000, 22, 0), (1, 522, 1)])
+def test_call_to_a_shared_file_waits_for_its_lock(spare: int, ns: int, balances: int) -> None:
+    """The program's own 5 ns and 3 ns come first; the wait is a part of the call, and so is the throttle.
+
+    A call of two pages takes 22 ns.  With room for one page, the throttle's 500 ns are between the pages.
+    """
+    stage = Stage(Calls(pages=2, user_ns=5, system_ns=3))
+    stage.i_rwsem, stage.spare = stage, spare
+    stage.run(2)
+    assert (stage.env.now, stage.took()) == (8 + 40 + ns, {middle_of(int(bin_of(40 + ns))): 1})
+    assert (stage.holds, stage.balances) == (ns, balances)
+
+
+def test_calls_to_a_shared_file_are_not_joined() -> None:
+    """Each waits for the lock, and each has the program's time before it."""
+    stage = Stage(Calls(user_ns=5))
+    stage.i_rwsem = stage
+    assert [(event[1], event[-1]) for event in stage.run(3)] == [(57, False), (114, False), (171, False)]
+    assert stage.took() == {52: 3}

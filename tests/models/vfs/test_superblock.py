@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import BlockLayer, context, inodes_of, page_cache
+from tests.harness import BlockLayer, context, inodes_of, no_lock, page_cache
 from wbsim.models.bio import READ
 from wbsim.models.interfaces import Thread
 from wbsim.models.time_accounting import Spent
@@ -27,7 +27,9 @@ def mounted(env: Environment) -> MountedSuperblock:
     made: list[int] = []
     unplugs: list[int] = []
     bdi: Any = SimpleNamespace(queue=SimpleNamespace(unplug=lambda: unplugs.append(env.now), unplugs=unplugs))
-    sb = MountedSuperblock(env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()), is_root="/".__eq__)
+    sb = MountedSuperblock(
+        env, "mnt", bdi, 0, inodes_of(env, bdi, page_cache()), is_root="/".__eq__, new_i_rwsem=no_lock
+    )
     names = SimpleNamespace(mkdir=mkdir, root=lambda: "the root")
     sb.filesystem = SimpleNamespace(names=names, made=made)  # type: ignore[assignment]
     return sb
@@ -81,7 +83,7 @@ def test_metadata_read_leaves_the_plug_before_the_task_sleeps() -> None:
     block, read = BlockLayer(costs=(0, 0, 0)), list[int]()
     bdi: Any = SimpleNamespace(queue=block.queue)
     inodes = inodes_of(block.env, bdi, page_cache())
-    sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes, is_root="/".__eq__)
+    sb = MountedSuperblock(block.env, "mnt", bdi, 100, inodes, is_root="/".__eq__, new_i_rwsem=no_lock)
 
     def body(thread: Thread) -> Steps:
         thread.start_plug()

@@ -206,8 +206,8 @@ class _Reader:
     def _set(self, table: Table, likes: Likes, settings: Sequence[Setting]) -> tuple[Table, Likes]:
         """Return *table* and *likes* with the *settings*.
 
-        A setting that is not a key replaces its name in braces: in the texts of *table* or, as one of the
-        texts of *likes*, in job files.
+        A setting that is not a key replaces its name in braces in the texts of *table*.  It becomes one of
+        the texts of *likes* if a job file has the name.
         """
         for path, value, place in settings:
             if path[0] in PARTS:

@@ -81,13 +81,16 @@ class BlockStream:
             share = process.vary()
             user_ns, system_ns = int(share * calls.user_ns), int(share * calls.system_ns)
             write_ns = int(share * self._write_ns(inode, size, last - first + 1))
-            owed_ns = process.task.owed_ns
-            yield process.runs(user_ns, system_ns, write_ns)
-            process.began(write_ns + owed_ns)
-            if wait := process.put(inode, np.arange(first, last + 1), last - first + 1):
-                yield wait
-            if process.due(inode.wb):
-                yield process.balance(inode.wb)
+            if (i_rwsem := process.i_rwsem_of(inode)) is not None:
+                yield process.runs(user_ns, system_ns)
+                process.began(0)
+                call = self._call(inode, first, last, write_ns)
+                yield i_rwsem.own_for(process.task, call, process.thread.before_sleep)
+            else:
+                owed_ns = process.task.owed_ns
+                yield process.runs(user_ns, system_ns, write_ns)
+                process.began(write_ns + owed_ns)
+                yield from self._dirty_pages(inode, first, last)
             if calls.sync:
                 yield process.write_sync(inode, calls.sync == "O_DSYNC")
             self._next[turn] += 1
@@ -97,6 +100,19 @@ class BlockStream:
             if (ready := process.returns()) is not None:
                 yield ready
             process.end_call(process.latencies.write)
+
+    def _call(self, inode: Any, first: int, last: int, write_ns: int) -> Steps:
+        """Do a call of *write_ns* that writes the pages *first* to *last*, without the program's own time."""
+        yield self._process.runs(0, 0, write_ns)
+        yield from self._dirty_pages(inode, first, last)
+
+    def _dirty_pages(self, inode: Any, first: int, last: int) -> Steps:
+        """Make the pages *first* to *last* dirty, and let the throttle hold the process back."""
+        process, pages = self._process, last - first + 1
+        if wait := process.put(inode, np.arange(first, last + 1), pages):
+            yield wait
+        if process.due(inode.wb):
+            yield process.balance(inode.wb)
 
     def _write_ns(self, inode: Any, size: int, pages: int) -> float:
         """Return the mean time of a call that copies *size* bytes into *pages* pages."""

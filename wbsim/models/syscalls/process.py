@@ -3,6 +3,9 @@
 A call returns steps or a wait, which the program yields.  The waits of two calls in a row are one event where
 no other task can observe the instant between them.  Therefore a call accepts what the program does next: its
 first write(2) behind creat(2), its close(2) behind a write(2).
+
+NOTE: write(2), fallocate(2) and ftruncate(2) own the file's i_rwsem from their begin to their end, but only
+if two processes have the file open.  A call that is running at the second open(2) does not own it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from mypy_extensions import i64
+from numpy.typing import NDArray
 
 from wbsim.models.interfaces import Inode, NoFile, Thread, Throttle
 from wbsim.models.scheduler.cpu import cond_resched
@@ -23,6 +27,7 @@ from wbsim.models.vfs.spec import WriteCosts
 from wbsim.models.vfs.superblock import Dentry, MountedSuperblock
 from wbsim.sim.engine import CallError, Environment, Steps, Wait
 from wbsim.sim.streams import Draws
+from wbsim.sim.sync import RwSemaphore
 
 
 def _dentry_of(sb: MountedSuperblock, path: str) -> Dentry:
@@ -40,6 +45,23 @@ def _dentry_of(sb: MountedSuperblock, path: str) -> Dentry:
 def size_of(inode: Inode) -> int:
     """Return the size of the file of *inode* (pages)."""
     return inode.sb.filesystem.size_of(inode)
+
+
+def _copy(process: Process, inode: Inode, pages: NDArray[np.int64]) -> Steps:
+    """Let *process* copy *pages*, make them dirty, and wait as the throttle says."""
+    copy_ns = int(process.write_ns(len(pages), inode.sb) * process.factor)
+    process.spent.write += copy_ns
+    yield copy_ns
+    if wait := process.put(inode, pages, len(pages)):
+        yield wait
+    if process.due(inode.wb):
+        yield from process.balance(inode.wb)
+
+
+def _alone(process: Process, inode: Inode, call: Steps) -> Steps:
+    """Return *call* of *process*, which owns the i_rwsem of *inode* if another process has the file open."""
+    i_rwsem = process.i_rwsem_of(inode)
+    return call if i_rwsem is None else i_rwsem.own_for(process.task, call, process.thread.before_sleep)
 
 
 class Folder:
@@ -148,11 +170,23 @@ class Process(SyncingWriter):
         elif not dentry.opens:
             sb.filesystem.reopen(dentry.inode)
         dentry.opens += 1
+        if dentry.opens > 1 and dentry.i_rwsem is None:
+            dentry.i_rwsem = sb.new_i_rwsem()
         self._dentries[dentry.inode] = dentry
         inode: Inode = dentry.inode
         if truncates and sb.filesystem.has_pages(inode):
             yield from self._after_lead(self.latencies.open, sb.filesystem.truncate(self.thread, inode, 0))
         return inode
+
+    def i_rwsem_of(self, inode: Inode) -> RwSemaphore | None:
+        """Return the i_rwsem of the open file *inode*; None if no other process has the file open.
+
+        Without another process, the lock is always free, and its time is a part of the time of a call.
+        """
+        if not self._dentries:
+            return None
+        dentry = self._dentries.get(inode)
+        return None if dentry is None or dentry.opens < 2 else dentry.i_rwsem
 
     def pages_of(self, path: str) -> int:
         """stat(2) of a path in no time: return the size of the file (pages), -1 if there is none."""
@@ -280,15 +314,8 @@ class Process(SyncingWriter):
         Raises:
             NoSpace: too few blocks are free; the first of the pages may be written.
         """
-        copy_ns = int(self.write_ns(pages, inode.sb) * self.factor)
-        self.spent.write += copy_ns
-        self.begins()
-        yield self.lead_ns + copy_ns
-        if wait := self.put(inode, np.arange(page, page + pages), pages):
-            yield wait
-        if self.due(inode.wb):
-            yield from self.balance(inode.wb)
-        self.end_call(self.latencies.write)
+        call = _copy(self, inode, np.arange(page, page + pages))
+        return self._after_lead(self.latencies.write, _alone(self, inode, call))
 
     def close(self, inode: Inode) -> Wait | None:
         """close(2), and the return to user mode.  Yield the result, unless it is None."""
@@ -342,16 +369,13 @@ class Process(SyncingWriter):
 
         The file becomes as long, unless *keeps_size*.
         """
-        filesystem = inode.sb.filesystem
-        return self._after_lead(
-            self.latencies.fallocate, filesystem.preallocate(self.thread, inode, pages, keeps_size)
-        )
+        call = inode.sb.filesystem.preallocate(self.thread, inode, pages, keeps_size)
+        return self._after_lead(self.latencies.fallocate, _alone(self, inode, call))
 
     def ftruncate(self, inode: Inode, pages: int) -> Steps:
         """ftruncate(2): make the open file *inode* *pages* pages long."""
-        return self._after_lead(
-            self.latencies.ftruncate, inode.sb.filesystem.truncate(self.thread, inode, pages)
-        )
+        call = inode.sb.filesystem.truncate(self.thread, inode, pages)
+        return self._after_lead(self.latencies.ftruncate, _alone(self, inode, call))
 
 
 @dataclass(frozen=True)

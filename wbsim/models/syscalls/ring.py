@@ -14,6 +14,7 @@ Without that, a worker gets every write.  A worker does all queued writes to a f
 worker has its own account with the throttle.
 
 Left out: files that share a hash, memory that is not there at once, and a call that waits in its middle.
+Other processes that have a file open are not waited for.
 No worker ends after five idle seconds.  A worker that goes to sleep wakes another one in no time.
 """
 
@@ -78,13 +79,18 @@ class Ring:
         self._ticks: dict[Any, int] = {}  # the tick of each file's times
         self._waits = False
         self.in_flight = 0
-        self.error: CallError | None = None
-        """The error of a write that a worker has made; None: there was none."""
+        self._error: CallError | None = None  # of a write that a worker has made
 
-    @property
-    def full(self) -> bool:
-        """True if the process must wait for the end of a write before the next one."""
-        return self.in_flight >= self._depth
+    def wait_for_place(self) -> Steps:
+        """Let the process sleep, if as many writes are in flight as may be, until one has ended.
+
+        Raises:
+            CallError: a write of a worker has failed.
+        """
+        if self.in_flight >= self._depth:
+            yield self.wait()
+        if self._error is not None:
+            raise self._error
 
     def wait(self) -> Park:
         """Let the process sleep until a write has ended.  Yield the result."""
@@ -183,7 +189,7 @@ class Ring:
             if wait := worker.put(inode, call.pages, self._call_pages):
                 yield wait
         except CallError as error:  # the worker goes on, and the process sees the error in a completion
-            self.error = error
+            self._error = error
         self._latency.add(self._env.now - call.since_ns)
         self.in_flight -= 1
         if self._waits:

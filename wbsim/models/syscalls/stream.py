@@ -15,6 +15,7 @@ from wbsim.models.syscalls.process import Process, size_of
 from wbsim.models.syscalls.ring import Ring
 from wbsim.sim.engine import Environment, Steps, Wait
 from wbsim.sim.entry import FAR_NS
+from wbsim.sim.sync import RwSemaphore
 from wbsim.sim.units import PAGE_BYTES
 
 Order = Callable[[int], NDArray[np.int64]]
@@ -136,10 +137,8 @@ class Stream:
         process, ring, end = self._process, self._ring, self.done + count
         latency, until_ns = process.latencies.write, self._until_ns
         while self.done < end and (self._in_call or self._env.now < until_ns):
-            if ring is not None and ring.full:
-                yield ring.wait()
-            if ring is not None and ring.error is not None:
-                raise ring.error
+            if ring is not None:
+                yield from ring.wait_for_place()
             file = self._next_file()
             wb = file.inode.wb
             if not self._calls and not self._in_call:
@@ -152,10 +151,12 @@ class Stream:
             if ring is not None and not ring.takes(file.inode, file.next(step)):
                 yield self._hand_over(ring, file, step, user_ns, system_ns, write_ns)
                 continue
-            calls, owed_ns = 0, process.task.owed_ns
-            if step == self._pages and self._joins:
+            calls, owed_ns, i_rwsem = 0, process.task.owed_ns, process.i_rwsem_of(file.inode)
+            if step == self._pages and self._joins and i_rwsem is None:
                 calls = self._event_calls(wb, at_most // step, user_ns + system_ns + write_ns)
-            if calls:
+            if i_rwsem is not None and not self._in_call and ring is None:
+                yield self._write_alone(file, i_rwsem)
+            elif calls:
                 rests = self._put(calls)
                 yield process.runs(calls * user_ns, calls * system_ns, calls * write_ns)
                 for inode, rest in rests:
@@ -182,6 +183,27 @@ class Stream:
                 yield ready
             if not self._in_call:
                 process.end_call(latency)
+
+    def _write_alone(self, file: _File, i_rwsem: RwSemaphore) -> Steps:
+        """Make one call to *file*, which owns *i_rwsem* from its begin to its end."""
+        process = self._process
+        whole = process.factor * self._pages
+        yield process.runs(int(whole * self._user_ns), int(whole * self._system_ns))
+        process.began(0)
+        yield i_rwsem.own_for(process.task, self._call(file), process.thread.before_sleep)
+
+    def _call(self, file: _File) -> Steps:
+        """Do a complete call to *file*, as the throttle lets it, without the program's own time."""
+        process, wb, left_pages = self._process, file.inode.wb, self._pages
+        while left_pages:
+            step = min(left_pages, process.room(wb) * self._a_page)
+            yield process.runs(0, 0, int(process.factor * step * self._write_ns))
+            if full := self._put_step(None, file, step):
+                yield full
+            self._wrote(step)
+            left_pages -= step
+            if process.due(wb):
+                yield process.balance(wb)
 
     def _put_step(self, ring: Ring | None, file: _File, step: int) -> Wait | None:
         """Make the next *step* pages of *file* dirty; return what to wait for."""

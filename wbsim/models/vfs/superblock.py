@@ -11,7 +11,7 @@ from wbsim.models.time_accounting import DEVICE
 from wbsim.models.vfs.inodes import SuperblockInodes
 from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim.engine import Environment, Steps, Wait
-from wbsim.sim.sync import Completion
+from wbsim.sim.sync import Completion, RwSemaphore
 from wbsim.sim.units import PAGE_SECTORS
 
 _I_RWSEM: Final = "lock i_rwsem"
@@ -71,12 +71,14 @@ class Dentry:
     """A named file: its ``inode``, None until the ``creation`` is complete, and its ``opens`` still open.
 
     ``unlinked``: the name is gone, and the inode is freed when no process has it open any more.
+    ``i_rwsem``: the inode's lock for write(2), fallocate(2) and ftruncate(2), from the second open on.
     """
 
-    __slots__ = ("creation", "inode", "opens", "unlinked")
+    __slots__ = ("creation", "i_rwsem", "inode", "opens", "unlinked")
 
     def __init__(self, env: Environment) -> None:
         self.inode: Any = None
+        self.i_rwsem: RwSemaphore | None = None
         self.unlinked = False
         self.creation = Completion(env, _I_RWSEM)
         self.opens = 0
@@ -87,15 +89,18 @@ class MountedSuperblock(Superblock):
 
     *first_block* is the first block of its part of the disk.  At the start it has *files* empty files.
     *is_root* returns whether a path is the mount point.  ``rotates`` is queue/rotational at the mount.
+    ``new_i_rwsem`` returns the lock of an inode for calls that write to its file.
     """
 
     filesystem: Filesystem
 
     def __init__(
         self, env: Environment, name: str, bdi: BackingDevice, first_block: int, inodes: SuperblockInodes,
-        files: int = 0, *, is_root: Callable[[str], bool], rotates: bool = False,
+        files: int = 0, *, is_root: Callable[[str], bool], new_i_rwsem: Callable[[], RwSemaphore],
+        rotates: bool = False,
     ) -> None:  # fmt: skip
         self._is_root = is_root
+        self.new_i_rwsem = new_i_rwsem
         self.rotates = rotates
         self._env = env
         self.directories: dict[str, Any] = {}
