@@ -53,6 +53,7 @@ class Stage:
         self.searched: list[tuple[int, float]] = []
         self.i_rwsem: Any = None
         self.holds = 0
+        self.on_balance: Callable[[], object] = lambda: None
 
     @property
     def contended(self) -> bool:
@@ -89,6 +90,7 @@ class Stage:
         """Stand for the throttle, which takes 500 ns."""
         self.balances += 1
         self.spare = 1_000
+        self.on_balance()
         yield 500
 
     def i_rwsem_of(self, inode: Any) -> Any:
@@ -581,3 +583,12 @@ def test_calls_to_a_shared_file_are_not_joined() -> None:
     stage.i_rwsem = stage
     assert [(event[1], event[-1]) for event in stage.run(3)] == [(57, False), (114, False), (171, False)]
     assert stage.took() == {52: 3}
+
+
+def test_call_that_is_running_at_the_second_open_does_not_own_the_lock() -> None:
+    """Another process opens the file while the throttle lets the call sleep; only the next call waits."""
+    stage = Stage(Calls(pages=2))
+    stage.spare = 1
+    stage.on_balance = lambda: setattr(stage, "i_rwsem", stage)
+    assert [pages for _, _, _, pages, _ in stage.run(4)] == [[0], [1], [2, 3]]
+    assert stage.holds == 22
