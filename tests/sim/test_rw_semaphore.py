@@ -358,3 +358,25 @@ def test_a_call_that_fails_gives_the_lock_up() -> None:
         env.start(task, caller(task, call, name), number)
     env.run()
     assert log == [(10, "full"), (35, "second")]
+
+
+def test_owner_wakes_the_next_task_before_it_goes_on() -> None:
+    """0 to 10 ns: it owns the lock, and sleeps for 90 ns.  At 100 ns it wakes the waiter, until 107 ns."""
+    env, ends = Environment(), []
+    lock = RwSemaphore(env, "l", MODERN, WakeUps(WAKE_NS, WAKER_NS), LINE_NS)
+
+    def call(task: Task) -> Steps:
+        yield 10
+        env.call_at(env.now + 90, task.rank, partial(env.wake, task))
+        yield PARK
+
+    def owner(task: Task) -> Steps:
+        yield lock.own_for(task, call(task), lambda: None)
+        ends.append(env.now)
+
+    tasks = [env.task("owner"), env.task("waiter")]
+    Running(tasks)
+    env.start(tasks[0], owner(tasks[0]))
+    env.start(tasks[1], lock.down_write(tasks[1]), 20)
+    env.run()
+    assert ends == [107]
