@@ -165,7 +165,7 @@ def cow(*, parts: Any, sb: MountedSuperblock, **_: Any) -> DelallocFilesystem:
     return DelallocFilesystem(
         sb=sb, names=ToyNames(sb), placement=placement, metadata=metadata, large_folios=False, sync_data=True,
         tries_writes=False,
-        locks=InodeLocks(parts, "i_rwsem", reads=False, each_hole=False),
+        locks=InodeLocks(parts, "tree lock", reads=False, each_hole=False),
         completions=Completions(
             parts.env, [parts.thread("kworker")], bound=False, queue=sb.bdi.queue, unwritten=False,
             costs=costs, metadata=metadata,

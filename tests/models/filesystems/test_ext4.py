@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.harness import one_of_each, only
+from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.pictures.disk import owners
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.kernels import KERNELS
@@ -396,3 +397,34 @@ def test_quota_bump_writes_up_to_128_mib_at_once() -> None:
     assert largest[32_768, None][0] == 32_768
     assert largest[32_768, 64][1] > 4 * 1_024
     assert largest[0, None][0] == 1_024
+
+
+@pytest.mark.parametrize(
+    ("line", "extents"),
+    [
+        ("--name=w --size=256m", {"w.0.0": [22_528, 43_008]}),
+        ("--name=w --size=128m --numjobs=2", {"w.0.0": [22_528, 10_240], "w.1.0": [32_768]}),
+        ("--name=w --size=128m --overwrite=1", {"w.0.0": [22_528, 10_240]}),
+        (
+            "--name=w --size=256m --name=v --size=128m --stonewall",
+            {"w.0.0": [22_528, 43_008], "v.0.0": [20_480, 12_288]},
+        ),
+    ],
+)
+def test_fallocated_files_lie_where_the_kernel_puts_them(line: str, extents: dict[str, list[int]]) -> None:
+    """filefrag -v prints these extents with Linux 6.18, on a new ext4 of 4 GiB.
+
+    The first window is the first free piece of group 0, and later ones follow.  A request of more than 32 767
+    blocks is cut into windows of 8 MiB, and the rest of a group is too small for one.
+    """
+    text = f"""title = "fallocate"
+[scenario]
+machine.like = "desk-vm"
+kernel.like = "6.18"
+mounts.m = {{ like = "ext4", at = "/m", size = "4 GiB" }}
+workload.command = "fio --directory=/m --rw=write --bs=1m --end_fsync=1 {line}"
+"""
+    machine = run(parse(text, "x.toml").cases[0].scenario)
+    found = {path: dentry.inode.file.extent_table() for path, dentry in only(machine.mounts).dentries.items()}
+    assert {path[3:]: table[:, 2].tolist() for path, table in found.items()} == extents
+    assert found["/m/w.0.0"][1, 1] == 34_816

@@ -22,10 +22,13 @@ from wbsim.models.time_accounting import Spent
 
 
 def ext4(kernel: str = "6.18", processors: int = 2) -> NewBlocks:
-    """Return the block allocation of a fresh ext4 with 96 groups."""
+    """Return the block allocation of a fresh ext4 with 96 groups, whose bitmaps have been read."""
     rules: Any = KERNELS[kernel].filesystems["ext4"]
     geometry = FILESYSTEMS["loop-ext4"].geometry
-    return NewBlocks(Mballoc(geometry, by_order=rules.by_order), rules, processors, geometry.groups, [])
+    mballoc = Mballoc(geometry, by_order=rules.by_order)
+    for flex in range(geometry.flexes):
+        mballoc.read_bitmaps(flex)
+    return NewBlocks(mballoc, rules, processors, geometry.groups, [])
 
 
 def task(rank: int = 0) -> Any:

@@ -202,10 +202,10 @@ def test_tables_of_a_short_flex_group_follow_its_own_bitmaps() -> None:
 
 
 def test_root_lies_in_group_0_and_files_in_1() -> None:
-    """The root takes neither time nor an inode, and its files take the inodes behind lost+found."""
+    """The root takes no time and reads no bitmap; its files have the inodes behind that of lost+found."""
     of = Names(first_in_hash_order=1)
     root = of.names.root()
-    assert (of.env.now, of.read, root.flex.number) == (0, [0], 0)
+    assert (of.env.now, of.read, root.flex.number) == (0, [], 0)
     task = of.env.task("writer")
 
     def body() -> Steps:

@@ -241,10 +241,11 @@ def test_groups_in_line_come_before_the_lists(in_line: int, found: int) -> None:
 
 @pytest.mark.parametrize("length", [300, 512])
 def test_groups_in_line_are_read(length: int) -> None:
-    """A fresh mount has read no bitmap; a search in line finds group 1 without reading the others."""
+    """Flex group 0 has been read; a search in line finds group 9 without reading the others around it."""
     of = Mballoc(MANY, by_order=True, groups_in_line=4)
-    first, got = of.find(1, length)
-    assert (first // GROUP_BLOCKS, got, set(of.groups)) == (1, length, {1})
+    of.read_bitmaps(0)
+    first, got = of.find(9, length)
+    assert (first // GROUP_BLOCKS, got, set(of.groups)) == (9, length, {0, 1, 2, 3, 9})
 
 
 def test_search_takes_the_shortest_average_run_that_suffices() -> None:
@@ -260,3 +261,19 @@ def test_search_takes_the_shortest_average_run_that_suffices() -> None:
         assert of.groups[20].average_run == 100
         assert of.find(18, length)[0] // GROUP_BLOCKS == found
         of.check()
+
+
+def test_first_search_reads_the_group_of_its_goal_and_then_its_flex_group() -> None:
+    """The group is not listed, so its first piece is taken, which no power of two begins; see `_pieces`.
+
+    A disk looks at groups in line first, and finds an aligned buddy.
+    """
+    of = Mballoc(MANY, by_order=True)
+    head = MANY.head_blocks(5)
+    assert of.find(5, 64) == (at(5, head), 64)
+    assert sorted(of.groups) == [4, 5, 6, 7]
+    assert of.find(5, 64) == (of.groups[5].first_block + of.groups[5].first_of_order(6) - 64, 64)
+    disk = Mballoc(MANY, by_order=True, groups_in_line=4)
+    block, _ = disk.find(5, 64)
+    assert (block // GROUP_BLOCKS, block % 64) == (5, 0)
+    assert sorted(disk.groups) == [4, 5, 6, 7]

@@ -67,7 +67,8 @@ class NamedFiles(Filesystem, Runs):
     def lay_out(self, inode: FileInode, pages: int, extents: int) -> None:
         """See `Filesystem.lay_out`.
 
-        Between two extents one block stays free, so that they do not touch.
+        One extent lies where fallocate(2) would put it.  Between two extents one block stays free, so that
+        they do not touch.
         """
         placement, file = self.placement, self._paged(inode)
         file.make_room(placement.room_for(pages, 1), pages)
@@ -75,6 +76,8 @@ class NamedFiles(Filesystem, Runs):
         spares: list[tuple[int, int]] = []
         while page < pages:
             length = min(each, pages - page)
+            if extents == 1:
+                length = min(length, placement.most_pages(file, page, pages))
             block, count = placement.take_blocks(inode, file, page, length + spare)
             placement.map_blocks(inode, file, page, block, min(count, length))
             if count > length:
@@ -97,6 +100,7 @@ class NamedFiles(Filesystem, Runs):
                 first, holes = hole_from(file.pages.states, page, pages)  # the thread has waited
             if not holes:
                 break
+            holes = min(holes, self.placement.most_pages(file, first, pages))
             block, count = self.placement.take_blocks(inode, file, first, holes)
             self.placement.map_blocks(inode, file, first, block, count)
             page = first + count

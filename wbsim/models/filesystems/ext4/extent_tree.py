@@ -145,14 +145,14 @@ class ExtentTree:
         self.leaves = [leaf for leaf in self.leaves if leaf.pages] or [Leaf(NO_BLOCK, 0, [])]
         return freed
 
-    def append(self, page: int, block: int, length: int) -> bool:
-        """Add written pages from *page* on to a written extent that they touch; return False if none is.
+    def append(self, page: int, block: int, length: int, unwritten: bool = False) -> bool:
+        """Add pages from *page* on to an extent of their state that they touch; return False if none is.
 
         This needs no room.
         """
         pages = self.leaf_of(page).pages
         place = bisect_right(pages, page)
-        extent = Extent(block, length, unwritten=False)
+        extent = Extent(block, length, unwritten)
         if place and self._touch(pages[place - 1], self._extents[pages[place - 1]], page, extent):
             self._extents[pages[place - 1]].length += length
             self._merge(pages, place - 1)

@@ -153,8 +153,9 @@ class Mballoc:
 
     *by_order*: a search prefers the most used group that has room.  It knows the groups by their largest
     buddy, and by the mean length of their free runs.  On a fresh mount it searches only groups whose bitmaps
-    have been read: those of flex groups with a directory.  If these have no room, it reads all bitmaps.
-    Before, it looks at *groups_in_line* groups from its goal on, and reads their bitmaps.
+    have been read: those of flex groups with a new directory, and that of the first search, which looks at
+    its goal's group alone.  If these have no room, it reads all bitmaps.  Before, it looks at
+    *groups_in_line* groups from its goal on, and reads their bitmaps.
 
     Otherwise, and with few groups, a search goes from group to group and reads each bitmap on its way.
     """
@@ -191,6 +192,8 @@ class Mballoc:
 
         Returns the first block and the number of blocks, 0 if no block is free.
         """
+        if self._by_order and not self.groups and (first := self._find_first(group, length)) is not None:
+            return first
         while True:
             extent = (
                 self._find_order(group, length)
@@ -249,6 +252,20 @@ class Mballoc:
             total == sum(self._free),
             f"free space: {sum(self._free)} blocks are counted, its runs have {total}",
         )
+
+    def _find_first(self, number: int, length: int) -> tuple[int, int] | None:
+        """Take blocks of group *number*, the first whose bitmap is read; then read those of its flex group.
+
+        No group is listed yet, so the search is that of CR_GOAL_LEN_SLOW, with ext4_mb_prefetch.
+        """
+        extent = None
+        if not self._in_line_groups:
+            piece = self._group(number).best_piece(length)
+            if piece is not None and piece.size >= length:
+                self._take(self._group(number), piece.first, length)
+                extent = number * GROUP_BLOCKS + piece.first, length
+        self.read_bitmaps(number // self.geometry.flex_groups)
+        return extent
 
     def _find_order(self, start: int, length: int) -> tuple[int, int] | None:
         """CR_POWER2_ALIGNED: take a buddy for *length* blocks, if *length* is a power of two."""

@@ -65,12 +65,7 @@ class Ext4Names(Names):
         self.leaf_blocks = 0
 
     def root(self) -> Directory:
-        """See `Names.root`: the root directory lies in group 0.
-
-        NOTE: the model reads the bitmaps of its flex group here, the kernel when a file first needs
-        blocks.  On flash the first 8 MiB may then lie in group 0 (docs/measurements.md E), not in group 1.
-        """
-        self._mballoc.read_bitmaps(0)
+        """See `Names.root`: the root directory lies in group 0."""
         return Directory(self._flexes[0])
 
     def new_directory(self) -> Directory:

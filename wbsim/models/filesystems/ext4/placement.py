@@ -119,16 +119,23 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
     def trim_all(self) -> None:
         """See `Placement.trim_all`: nothing is to be done, because blocks that are held are unclaimed."""
 
+    def most_pages(self, file: Ext4File, page: int, end: int) -> int:
+        """See `Placement.most_pages`: a request that is no single extent is cut into windows.
+
+        EXT4_GET_BLOCKS_NO_NORMALIZE, ext4_mb_normalize_request.
+        """
+        return MAX_UNWRITTEN_PAGES if end <= MAX_UNWRITTEN_PAGES else LARGEST_WINDOW - page % LARGEST_WINDOW
+
     def take_blocks(self, inode: Ext4Inode, file: Ext4File, page: int, length: int) -> tuple[int, int]:
-        """See `Placement.take_blocks`: ext4_alloc_file_blocks, which finds blocks as for a large request."""
+        """See `Placement.take_blocks`: ext4_alloc_file_blocks; a small file begins in its own group."""
         self.new_blocks.give_up(file)
         length = min(length, MAX_UNWRITTEN_PAGES, self.space.unclaimed)
         if not length:
             raise NoSpace("No space left on device")
-        goal = self.new_blocks.goal(inode, file, page)
-        if page and self.mballoc.take_exactly(goal, length):
-            block, count = goal, length
+        if max(page + length, file.size) > STREAM_REQUEST_PAGES:
+            block, count = self.new_blocks.extend(inode, file, page, page + length)
         else:
+            goal = self.new_blocks.goal(inode, file, page)
             block, count = self.new_blocks.find(goal // GROUP_BLOCKS, length)
         self.space.unclaimed -= count
         return block, count
@@ -136,8 +143,9 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
     def map_blocks(self, inode: Ext4Inode, file: Ext4File, page: int, block: int, count: int) -> None:
         """See `Placement.map_blocks`."""
         place_unwritten(file.pages, page, file.reach(block, count), count)
-        self.space.unclaimed -= self.new_blocks.grow_tree(inode, file, page)
-        file.tree.insert(page, block, count)
+        if not file.tree.append(page, block, count, unwritten=True):
+            self.space.unclaimed -= self.new_blocks.grow_tree(inode, file, page)
+            file.tree.insert(page, block, count)
 
     def mark_written(self, file: Ext4File, page: int, count: int) -> None:
         """See `Placement.mark_written`."""

@@ -126,6 +126,10 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
             if not file.keeps_end:
                 self.free_end(file)
 
+    def most_pages(self, file: PagedFile, page: int, end: int) -> int:
+        """See `Placement.most_pages`."""
+        return MAX_EXTENT_PAGES
+
     def take_blocks(self, inode: XfsInode, file: PagedFile, page: int, length: int) -> tuple[int, int]:
         """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC."""
         length = min(length, MAX_EXTENT_PAGES, self.space.unclaimed)
