@@ -425,6 +425,8 @@ mounts.m = {{ like = "ext4", at = "/m", size = "4 GiB" }}
 workload.command = "fio --directory=/m --rw=write --bs=1m --end_fsync=1 {line}"
 """
     machine = run(parse(text, "x.toml").cases[0].scenario)
-    found = {path: dentry.inode.file.extent_table() for path, dentry in only(machine.mounts).dentries.items()}
-    assert {path[3:]: table[:, 2].tolist() for path, table in found.items()} == extents
-    assert found["/m/w.0.0"][1, 1] == 34_816
+    tables = {
+        path: dentry.inode.file.extent_table() for path, dentry in only(machine.mounts).dentries.items()
+    }
+    assert {path[3:]: table[:, 2].tolist() for path, table in tables.items()} == extents
+    assert tables["/m/w.0.0"][1, 1] == 34_816

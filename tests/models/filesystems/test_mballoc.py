@@ -263,16 +263,16 @@ def test_search_takes_the_shortest_average_run_that_suffices() -> None:
         of.check()
 
 
-def test_first_search_reads_the_group_of_its_goal_and_then_its_flex_group() -> None:
-    """The group is not listed, so its first piece is taken, which no power of two begins; see `_pieces`.
+def test_first_search_takes_the_first_piece_of_its_group() -> None:
+    """The group is not listed, so its first piece is taken; then its flex group is read.
 
     A disk looks at groups in line first, and finds an aligned buddy.
     """
-    of = Mballoc(MANY, by_order=True)
+    flash = Mballoc(MANY, by_order=True)
     head = MANY.head_blocks(5)
-    assert of.find(5, 64) == (at(5, head), 64)
-    assert sorted(of.groups) == [4, 5, 6, 7]
-    assert of.find(5, 64) == (of.groups[5].first_block + of.groups[5].first_of_order(6) - 64, 64)
+    assert flash.find(5, 64) == (at(5, head), 64)
+    assert sorted(flash.groups) == [4, 5, 6, 7]
+    assert flash.find(5, 64) == (flash.groups[5].first_block + flash.groups[5].first_of_order(6) - 64, 64)
     disk = Mballoc(MANY, by_order=True, groups_in_line=4)
     block, _ = disk.find(5, 64)
     assert (block // GROUP_BLOCKS, block % 64) == (5, 0)

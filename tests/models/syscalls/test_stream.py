@@ -585,7 +585,7 @@ def test_calls_to_a_shared_file_are_not_joined() -> None:
     assert stage.took() == {52: 3}
 
 
-def test_call_that_is_running_at_the_second_open_does_not_own_the_lock() -> None:
+def test_call_that_runs_at_the_second_open_owns_no_lock() -> None:
     """Another process opens the file while the throttle lets the call sleep; only the next call waits."""
     stage = Stage(Calls(pages=2))
     stage.spare = 1

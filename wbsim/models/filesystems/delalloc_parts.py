@@ -124,13 +124,11 @@ class Placement(Protocol[InodeT, FileT]):
     def trim_all(self) -> None:
         """Free the blocks behind the end of all files, because no other block is left."""
 
-    def most_pages(self, file: FileT, page: int, end: int) -> int:
-        """Return the most pages from *page* on for which fallocate(2) up to page *end* asks at a time."""
-
-    def take_blocks(self, inode: InodeT, file: FileT, page: int, length: int) -> tuple[int, int]:
+    def take_blocks(self, inode: InodeT, file: FileT, page: int, length: int, end: int) -> tuple[int, int]:
         """Take up to *length* blocks that lie together, for holes from *page* on.
 
-        Returns the first block and the number of blocks, which are claimed.
+        They are a part of a fallocate(2) up to page *end*; 0: they are no part of one.  Returns the first
+        block and the number of blocks, which are claimed.
 
         Raises:
             NoSpace: no block is left.

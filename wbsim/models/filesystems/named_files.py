@@ -75,10 +75,8 @@ class NamedFiles(Filesystem, Runs):
         each, page, spare = -(-pages // extents), 0, int(extents > 1)
         spares: list[tuple[int, int]] = []
         while page < pages:
-            length = min(each, pages - page)
-            if extents == 1:
-                length = min(length, placement.most_pages(file, page, pages))
-            block, count = placement.take_blocks(inode, file, page, length + spare)
+            length, end = min(each, pages - page), pages if extents == 1 else 0
+            block, count = placement.take_blocks(inode, file, page, length + spare, end)
             placement.map_blocks(inode, file, page, block, min(count, length))
             if count > length:
                 spares.append((block + length, count - length))
@@ -100,8 +98,7 @@ class NamedFiles(Filesystem, Runs):
                 first, holes = hole_from(file.pages.states, page, pages)  # the thread has waited
             if not holes:
                 break
-            holes = min(holes, self.placement.most_pages(file, first, pages))
-            block, count = self.placement.take_blocks(inode, file, first, holes)
+            block, count = self.placement.take_blocks(inode, file, first, holes, pages)
             self.placement.map_blocks(inode, file, first, block, count)
             page = first + count
         if not keeps_size:

@@ -119,17 +119,17 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
     def trim_all(self) -> None:
         """See `Placement.trim_all`: nothing is to be done, because blocks that are held are unclaimed."""
 
-    def most_pages(self, file: Ext4File, page: int, end: int) -> int:
-        """See `Placement.most_pages`: a request that is no single extent is cut into windows.
+    def take_blocks(
+        self, inode: Ext4Inode, file: Ext4File, page: int, length: int, end: int
+    ) -> tuple[int, int]:  # fmt: skip
+        """See `Placement.take_blocks`: ext4_alloc_file_blocks; a small file begins in its own group.
 
-        EXT4_GET_BLOCKS_NO_NORMALIZE, ext4_mb_normalize_request.
+        A request that is too long for one extent is cut into windows (EXT4_GET_BLOCKS_NO_NORMALIZE,
+        ext4_mb_normalize_request).
         """
-        return MAX_UNWRITTEN_PAGES if end <= MAX_UNWRITTEN_PAGES else LARGEST_WINDOW - page % LARGEST_WINDOW
-
-    def take_blocks(self, inode: Ext4Inode, file: Ext4File, page: int, length: int) -> tuple[int, int]:
-        """See `Placement.take_blocks`: ext4_alloc_file_blocks; a small file begins in its own group."""
         self.new_blocks.give_up(file)
-        length = min(length, MAX_UNWRITTEN_PAGES, self.space.unclaimed)
+        most = MAX_UNWRITTEN_PAGES if end <= MAX_UNWRITTEN_PAGES else LARGEST_WINDOW - page % LARGEST_WINDOW
+        length = min(length, most, self.space.unclaimed)
         if not length:
             raise NoSpace("No space left on device")
         if max(page + length, file.size) > STREAM_REQUEST_PAGES:

@@ -126,11 +126,9 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
             if not file.keeps_end:
                 self.free_end(file)
 
-    def most_pages(self, file: PagedFile, page: int, end: int) -> int:
-        """See `Placement.most_pages`."""
-        return MAX_EXTENT_PAGES
-
-    def take_blocks(self, inode: XfsInode, file: PagedFile, page: int, length: int) -> tuple[int, int]:
+    def take_blocks(
+        self, inode: XfsInode, file: PagedFile, page: int, length: int, end: int
+    ) -> tuple[int, int]:  # fmt: skip
         """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC."""
         length = min(length, MAX_EXTENT_PAGES, self.space.unclaimed)
         block = self._block_behind(file, page)
