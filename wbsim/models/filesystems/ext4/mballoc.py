@@ -154,8 +154,8 @@ class Mballoc:
     *by_order*: a search prefers the most used group that has room.  It knows the groups by their largest
     buddy, and by the mean length of their free runs.  On a fresh mount it searches only groups whose bitmaps
     have been read.  They are in flex groups with a new directory or with the goal of the first search.  If
-    they have no room, it reads all bitmaps.  Before, it looks at *groups_in_line* groups from its goal on, and
-    reads their bitmaps.
+    they have no room, it reads all bitmaps.  Before, it looks at *groups_in_line* groups from its goal on,
+    and reads their bitmaps.
 
     Otherwise, and with few groups, a search goes from group to group and reads each bitmap on its way.
     """
