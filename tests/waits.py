@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from wbsim.models.block.queue import Queue
 from wbsim.models.tracepoints import Signals
-
-EMPTY: Final = "empty"
-"""Stands for the op of a flush without data, which is neither a read nor a write of /proc/diskstats."""
 
 
 class Clock(Protocol):
@@ -51,9 +48,8 @@ class Gauge:
 class Waits:
     """The requests of each queue, from block_getrq to block_rq_complete.
 
-    ``waits_ns``: the summed waits by name of the queue and op, or `EMPTY` for flushes without data.  A
-    request that took in another one counts from the block_getrq of the older.
-    ``joined_ns``: the time of each younger one until it was taken in.
+    ``waits_ns``: the summed waits by name of the queue and op; a request that took in another one counts from
+    the block_getrq of the older.  ``joined_ns``: the time of each younger one until it was taken in.
     ``made`` and ``driven``: the requests of the queue and those of the driver (``stat.in_flight``) over time.
     ``driver_ns``: the summed times from block_rq_issue to block_rq_complete.
     """
@@ -82,11 +78,10 @@ class Waits:
         assert self.unfinished == 0
         for name, queue in queues.items():
             reads = self.waits_ns[name, "R"]
-            flushes = self.waits_ns[name, EMPTY]
-            writes = sum(ns for (of, op), ns in self.waits_ns.items() if of == name) - reads - flushes
+            writes = sum(ns for (of, op), ns in self.waits_ns.items() if of == name and op != "R")
             assert (queue.stat.reads.wait_ns, queue.stat.writes.wait_ns) == (reads, writes)
             if name in self.made:
-                assert self.made[name].area == reads + writes + flushes + self.joined_ns[name]
+                assert self.made[name].area == reads + writes + self.joined_ns[name]
                 assert self.driven[name].area == self.driver_ns[name]
 
     def _getrq(self, _: str, bio: Any, task: Any) -> None:
@@ -115,8 +110,7 @@ class Waits:
 
     def _complete(self, _: str, request: Any) -> None:
         name = request.queue.name
-        op = request.op if request.end_sector > request.start_sector else EMPTY
-        self.waits_ns[name, op] += self._clock.now - self._since_ns(request.bios)
+        self.waits_ns[name, request.op] += self._clock.now - self._since_ns(request.bios)
         self.driver_ns[name] += self._clock.now - self._issued_ns.pop(request)
         self.made[name].add(-1)
         self._count_driven(request.queue)

@@ -417,3 +417,16 @@ def test_flush_passes_the_requests_that_wait(scheduler: str) -> None:
     block.run(body)
     assert [request.start_sector for request in block.device.requests] == [0, 9_000, 1_000, 2_000, 3_000]
     assert block.queue.queue_length == 0
+
+
+def test_flush_without_data_is_a_write_of_no_sectors() -> None:
+    """/proc/diskstats of 6.18 counts one for each fsync(2) of a file without new metadata."""
+    block = BlockLayer(latency_ns=MS)
+
+    def body(thread: Thread) -> Steps:
+        flush = Bio(9_000, 0, op=FLUSH, queue=block.queue, sync=True, nomerge=True, meta=True)
+        yield from block.submit(thread, flush)
+
+    block.run(body)
+    writes = block.queue.stat.writes
+    assert (writes.ios, writes.sectors, writes.wait_ns >= MS) == (1, 0, True)

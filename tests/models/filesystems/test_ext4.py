@@ -430,3 +430,13 @@ workload.command = "fio --directory=/m --rw=write --bs=1m --end_fsync=1 {line}"
     }
     assert {path[3:]: table[:, 2].tolist() for path, table in tables.items()} == extents
     assert tables["/m/w.0.0"][1, 1] == 34_816
+
+
+def test_window_of_fallocate_ends_at_a_multiple_of_8_mib() -> None:
+    """The first five pages have their blocks; a request for one extent alone is not cut."""
+    (filesystem,) = (mount.filesystem for mount in build(scenario(fio(1, 1, 4), None), 1).mounts.values())
+    inode = filesystem.names.new_inode(0, filesystem.names.root())
+    file = filesystem.page(inode)
+    file.make_room(70_000, 70_000)
+    assert filesystem.placement.take_blocks(inode, file, 5, 60_000, 60_005)[1] == 2_043
+    assert filesystem.placement.take_blocks(inode, file, 5, 30_000, 30_005)[1] == 30_000

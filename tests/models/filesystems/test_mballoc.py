@@ -277,3 +277,12 @@ def test_first_search_takes_the_first_piece_of_its_group() -> None:
     block, _ = disk.find(5, 64)
     assert (block // GROUP_BLOCKS, block % 64) == (5, 0)
     assert sorted(disk.groups) == [4, 5, 6, 7]
+
+
+def test_first_search_takes_a_piece_of_exactly_its_length() -> None:
+    flash = Mballoc(MANY, by_order=True)
+    head = MANY.head_blocks(5)
+    piece = BlockGroup(5, head).best_piece(1_000)
+    assert piece is not None
+    assert flash.find(5, piece.size) == (at(5, piece.first), piece.size)
+    assert piece.first == head
