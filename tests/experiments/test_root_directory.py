@@ -55,7 +55,7 @@ def first_block(
 def test_large_file_of_the_root_begins_in_a_low_group(
     disk: str, kernel: str, expected: int, tmp_path: Path
 ) -> None:
-    """Ten seeds give the same block.  From 5.13 on, a search on flash finds no group whose bitmap was read."""
+    """Ten seeds give the same block.  From 5.13 on, a search on flash finds no group that was read."""
     blocks = {first_block(tmp_path, "/data/f", kernel, disk, seed) for seed in range(1, 11)}
     assert blocks == {expected}
 
