@@ -207,11 +207,12 @@ def _from_root(path: str) -> str:
 
 
 class FileSpec(Spec):
-    """A file with data that a mount has at the start, all of it on disk.
+    """An entry of the list ``contents``: a file with data that a mount has at the start, all of it on disk.
 
     * ``path``: the path of the file; a relative path begins at the mount point.
     * ``size``: the size of the file; whole pages of 4 KiB.
-    * ``extents``: the number of extents, of equal length; they do not touch each other on disk.
+    * ``extents``: the number of extents, of equal length; they do not touch each other on disk.  With 1, the
+      file lies where fallocate(2) would put it, so ext4 may need another extent at the end of a group.
     """
 
     path: Name

@@ -4,8 +4,8 @@ Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group 
 (fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
 
 Left out: the groups' locks, stripes, CR_BEST_AVAIL_LEN, the order of the lists before 6.17.  Left out also:
-bitmaps that are read ahead of a search or by ext4lazyinit, reserved blocks, blocks that are freed and not yet
-committed.
+reserved blocks, and blocks that are freed and not yet committed.  Only the first search of a mount reads
+bitmaps ahead, and ext4lazyinit reads none.
 """
 
 from __future__ import annotations
