@@ -38,7 +38,7 @@ from wbsim.models.time_accounting import OTHER, life_of
 from wbsim.models.tracepoints import Signals
 from wbsim.models.vfs.inodes import BUCKET_BYTES, Kswapds, SuperblockInodes, inode_locks, shared_locks
 from wbsim.models.vfs.superblock import MountedSuperblock
-from wbsim.models.workloads.spec import Workload, WorkloadFactory
+from wbsim.models.workloads.spec import Workload, WorkloadFactory, plain_path
 from wbsim.models.writeback.loop import Writeback
 from wbsim.models.writeback.wb import BackingDevice
 from wbsim.sim import COMPILED
@@ -225,6 +225,7 @@ class _Builder:
         self._superblocks = {
             name: self._mount(name, start_byte // PAGE_BYTES) for name, start_byte in scenario.first_bytes()
         }
+        self._mounted_at = {plain_path(scenario.mounts[name].at): sb for name, sb in self._superblocks.items()}
         inodes = [sb.inodes for sb in self._superblocks.values()]
         Kswapds(self._parts, self._cpu.nodes, self._cache, inodes)
         self._throttle = self._make_throttle()
@@ -390,7 +391,14 @@ class _Builder:
             self._env.call_at(now + program.start, self._parts.urgent, take)
 
     def _mount_of(self, path: str) -> MountedSuperblock:
-        return self._superblocks[self._scenario.mount_of(path)]
+        """Return the superblock of a plain *path*; a path that is no mount point has that of its directory."""
+        found = self._mounted_at.get(path)
+        if found is None:
+            directory = path.rpartition("/")[0]
+            found = self._mounted_at.get(directory)
+            if found is None:
+                found = self._mounted_at[directory] = self._superblocks[self._scenario.mount_of(path)]
+        return found
 
     def _end_program(self, name: str) -> None:
         """Handle the end of the program *name*; after the last program, sync if wanted, and halt."""
