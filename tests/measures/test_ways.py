@@ -157,12 +157,13 @@ def test_way_counts_changes_between_neighbours() -> None:
 def test_five_ways_go_through_the_layers() -> None:
     """Each window opens and closes.  A large page touches more files than a small one.
 
-    The first page sets 500 allocation groups up, the second none: it changes a file 20 times at most.
+    The first page sets 500 allocation groups up, the second none.  It changes a file 30 times at most: each
+    flash page goes from the drive to its planes.
     """
     found = {of.name: of for of in counts()}
     assert list(found) == ["small page", "large page", "inodes", "configuration", "capture"]
     assert found["large page"].files > found["small page"].files > found["small page"].folders > 5
-    assert found["large page"].changes < 20 * found["large page"].files
+    assert found["large page"].changes < 30 * found["large page"].files
     assert found["small page"].changes < 20 * found["small page"].files
     for of in found.values():
         assert of.changes > of.changes_above > of.files > of.folders

@@ -222,10 +222,13 @@ class _Builder:
         self._parts = Parts(self._supply)
         self._shared_locks = shared_locks(self._parts, self._kernel.inodes)
         self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
+        self._mounted_at: dict[str, MountedSuperblock] = {}
         self._superblocks = {
             name: self._mount(name, start_byte // PAGE_BYTES) for name, start_byte in scenario.first_bytes()
         }
-        self._mounted_at = {plain_path(scenario.mounts[name].at): sb for name, sb in self._superblocks.items()}
+        self._mounted_at = {
+            plain_path(scenario.mounts[name].at): sb for name, sb in self._superblocks.items()
+        }
         inodes = [sb.inodes for sb in self._superblocks.values()]
         Kswapds(self._parts, self._cpu.nodes, self._cache, inodes)
         self._throttle = self._make_throttle()
@@ -322,6 +325,7 @@ class _Builder:
             flusher_costs=scale(costs.flusher, cpu.flusher_scale, cpu.transaction_scale or 1.0),  # type: ignore[attr-defined]
             cache=self._cache,
         )
+        self._mounted_at[plain_path(mount.at)] = sb
         return sb
 
     def _make_throttle(self) -> Throttle:
@@ -391,14 +395,15 @@ class _Builder:
             self._env.call_at(now + program.start, self._parts.urgent, take)
 
     def _mount_of(self, path: str) -> MountedSuperblock:
-        """Return the superblock of a plain *path*; a path that is no mount point has that of its directory."""
-        found = self._mounted_at.get(path)
-        if found is None:
+        """Return the superblock of a plain *path*: its own, or that of its directory."""
+        superblock = self._mounted_at.get(path)
+        if superblock is None:
             directory = path.rpartition("/")[0]
-            found = self._mounted_at.get(directory)
-            if found is None:
-                found = self._mounted_at[directory] = self._superblocks[self._scenario.mount_of(path)]
-        return found
+            superblock = self._mounted_at.get(directory)
+            if superblock is None:
+                superblock = self._superblocks[self._scenario.mount_of(path)]
+                self._mounted_at[directory] = superblock
+        return superblock
 
     def _end_program(self, name: str) -> None:
         """Handle the end of the program *name*; after the last program, sync if wanted, and halt."""
@@ -446,6 +451,8 @@ def lock_times(cpu: ProcessorSpec, kernel: KernelSpec) -> LockTimes:
 def _device(parts: Parts, spec: DeviceSpec, name: str) -> BlockDevice:
     """Return the component of *spec*, with the devices that it consists of."""
     arguments: dict[str, Any] = {"worker": parts.thread(f"{name}/worker")} if spec.has_worker else {}
+    if spec.draws:
+        arguments["random"] = parts.random(f"{name}/garbage")
     for part, part_spec in spec.parts().items():
         if isinstance(part_spec, tuple):
             arguments[part] = [_device(parts, member, f"{name}.{i}") for i, member in enumerate(part_spec)]

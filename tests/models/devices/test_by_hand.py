@@ -93,13 +93,13 @@ def test_two_half_page_writes_fill_one_flash_page() -> None:
 def test_flush_waits_for_the_last_page_of_a_volatile_cache() -> None:
     """A flush of a volatile cache waits until 1 028 192, when the second page is programmed.
 
-    A flush of a protected cache, or of a volatile cache without a complete page, does not wait.
+    A flush of a protected cache does not wait.  A page that is not full is programmed for the flush.
     """
     for protected, ends in ((False, 1_028_192 + 20_000), (True, 48_192)):
         env = Environment()
         assert submit(env, ssd(env, protected=protected), (0, 0, 8, "W"), (0, 8, 8, "FW"))[1] == ends
     env = Environment()
-    assert submit(env, ssd(env, protected=False), (0, 0, 4, "FW")) == [12_048 + 20_000]
+    assert submit(env, ssd(env, protected=False), (0, 0, 4, "FW")) == [12_048 + MS + 20_000]
 
 
 def test_consecutive_writes_program_an_indirection_unit_once() -> None:
@@ -119,15 +119,16 @@ def test_consecutive_writes_program_an_indirection_unit_once() -> None:
 
 
 def test_read_uses_the_link_but_not_the_cache() -> None:
-    """A read takes 14 096 on the link and 50 000 until its data comes, and needs no room in the cache.
+    """A read takes 14 096 on the link and 50 000 on its plane, and needs no room in the cache.
 
-    Three reads precede a write with a flush.  The write has room at once, and its flush waits for one page.
+    Read 3 waits until 64 096 for read 1, which is on the same plane, and so does the program of the write.
+    The write is in the cache at 56 384, and its flush waits for the program.
     """
     env = Environment()
     device = ssd(env, protected=False)
     ends = submit(env, device, *((0, 8 * i, 8, "R") for i in range(3)), (0, 80, 8, "FW"))
-    assert ends == [64_096, 78_192, 92_288, 56_384 + MS + 20_000]
-    assert device.uses() == {"link": 4 * 14_096, "flash": MS / 2}
+    assert ends == [64_096, 78_192, 114_096, 114_096 + MS + 20_000]
+    assert device.uses() == {"link": 4 * 14_096, "flash": (3 * 50_000 + MS) / 2}
 
 
 def test_write_into_the_open_unit_programs_no_page() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, model_validator
 
 from wbsim.models.kinds import kind_field
-from wbsim.sim.param import BadValue, Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Spec
+from wbsim.sim.param import BadValue, Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Real, Spec
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
+
+_BLOCKS_TO_COLLECT: Final = 4
+"""One more than `page_map.RESERVED`, so that there is always garbage to collect."""
 
 
 class DeviceSpec(Spec):
@@ -20,6 +23,11 @@ class DeviceSpec(Spec):
 
     has_worker: ClassVar[bool] = False
     kind: str
+
+    @property
+    def draws(self) -> bool:
+        """True if the device gets a generator of random numbers."""
+        return False
 
     @property
     def capacity(self) -> int | None:
@@ -46,6 +54,70 @@ AnyDevice = Annotated[DeviceSpec, kind_field("devices")]
 """The spec of a device of any kind in this folder."""
 
 
+class FtlSpec(Spec):
+    """The map of a flash drive, and its garbage.
+
+    * ``spare``: the overprovisioning: the flash beyond the capacity, as a share of the capacity.
+    * ``erase_block``: the size of the blocks that are collected and erased.
+    * ``erase_time``: the time in which a plane erases such a block.
+    * ``state``: how the drive was written before the run: in order and once, or at random and for long.
+    * ``fill``: the share of the capacity that has data when the run begins.  Without it, a fresh drive has
+      none, and a steady one is full.
+    """
+
+    spare: Annotated[Real, Field(gt=0, le=8)]
+    erase_block: Bytes
+    erase_time: Ns
+    state: Literal["fresh", "steady"]
+    fill: Annotated[Real, Field(ge=0, le=1)] | None = None
+
+    @property
+    def data_share(self) -> float:
+        """The share of the capacity that has data when the run begins."""
+        if self.fill is None:
+            return 1.0 if self.state == "steady" else 0.0
+        return self.fill
+
+    def pages_and_blocks(self, size: int, unit: int) -> tuple[int, int, int]:
+        """Return the units of a drive of *size* bytes, the units of a block, and the number of blocks.
+
+        Raises:
+            BadValue: the flash beyond the capacity is less than the drive needs to collect garbage.
+        """
+        if self.erase_block % unit:
+            raise BadValue(
+                f"{self.erase_block} B is not a multiple of the map's unit of {unit} B; give a multiple",
+                "erase_block",
+            )
+        pages, block_pages = -(-size // unit), self.erase_block // unit
+        blocks = int(pages * (1 + self.spare) / block_pages)
+        least = -(-pages // block_pages) + _BLOCKS_TO_COLLECT
+        if blocks < least:
+            raise BadValue(
+                f"{self.spare} leaves {blocks} blocks of {self.erase_block} B, but the drive needs {least} to"
+                " collect garbage; give more spare flash or a smaller erase_block",
+                "spare",
+            )
+        return pages, block_pages, blocks
+
+
+class SlcSpec(Spec):
+    """The part of a flash drive whose cells hold one bit each.
+
+    * ``fixed``: the size that it always has.
+    * ``dynamic``: the size that it has in addition while the drive is empty; less with more data on it.
+    * ``program_time``: the time in which a plane programs ``flash_page`` bytes of it.
+    * ``when_full``: the drive then writes to the other cells directly, or folds as much as the host writes.
+    * ``fold_after``: the time without work after which the drive folds; without it, a pause folds nothing.
+    """
+
+    fixed: BytesOrNone
+    dynamic: BytesOrNone
+    program_time: Ns
+    when_full: Literal["direct", "fold"]
+    fold_after: Ns | None = None
+
+
 class SsdSpec(DeviceSpec):
     """A flash drive.
 
@@ -57,11 +129,16 @@ class SsdSpec(DeviceSpec):
     * ``units``: the planes that program at once (channels x dies x planes).
     * ``flash_page``: the bytes that a plane programs at a time.
     * ``program_time``: the time in which a plane programs ``flash_page`` bytes.
-    * ``read_time``: the time from the end of a read on the link to its data.
+    * ``read_time``: the time in which a plane reads.
+    * ``suspend_time``: a read interrupts a program in this time; without it, a read waits until the program
+      ends.
     * ``protected``: the cache survives a power cut, so a flush needs no programming.  With a queue whose
       ``write_cache`` is write through, the kernel sends no flush, so the drive must be protected.
+    * ``flush_time``: the time of a flush beyond the programming of what is in the cache.
     * ``indirection_unit``: the size that one entry of the map covers.  It is a page or more, and divides
       ``flash_page``.  Without it, a write is never smaller.
+    * ``ftl``: the map and its garbage; without it, the drive never collects garbage.
+    * ``slc``: the part whose cells hold one bit each.
     """
 
     kind: Literal["ssd"] = "ssd"
@@ -74,8 +151,17 @@ class SsdSpec(DeviceSpec):
     program_time: Ns
     read_time: Ns
     protected: Flag
+    flush_time: Ns | None = None
+    suspend_time: Ns | None = None
     indirection_unit: Bytes | None = None
     size: Bytes | None = None
+    ftl: FtlSpec | None = None
+    slc: SlcSpec | None = None
+
+    @property
+    def draws(self) -> bool:
+        """See `DeviceSpec.draws`."""
+        return self.ftl is not None
 
     @property
     def capacity(self) -> int | None:
@@ -97,6 +183,21 @@ class SsdSpec(DeviceSpec):
         if unit is not None and (unit < PAGE_BYTES or self.flash_page % unit):
             message = f"{unit} B is not allowed; give {PAGE_BYTES} B or more that divide {self.flash_page} B"
             raise BadValue(message, "indirection_unit")
+        if self.ftl is not None:
+            if self.size is None:
+                raise BadValue("is missing; a drive that collects garbage needs its capacity", "size")
+            try:
+                self.ftl.pages_and_blocks(self.size, unit or PAGE_BYTES)
+            except BadValue as error:
+                raise BadValue(str(error), "ftl", *error.path) from None
+        if self.slc is not None and self.size is not None:
+            part = self.slc.fixed + self.slc.dynamic
+            if part > self.size:
+                raise BadValue(
+                    f"{part} B, fixed and dynamic, are more than the drive's {self.size} B; give less", "slc"
+                )
+        if self.protected and self.flush_time:
+            raise BadValue("contradicts protected = true: such a drive has nothing to flush", "flush_time")
         return self
 
 

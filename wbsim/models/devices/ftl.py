@@ -1,0 +1,93 @@
+"""The flash translation layer (FTL): what flash programs for a write, beyond the written data.
+
+A write of a part of an indirection unit programs the complete unit.  If the next write continues in the unit,
+the unit is programmed once.  The read of the rest of the unit is assumed to hide behind the programming.
+
+Garbage collection (`page_map`) takes all valid pages of a block at once.  Flash programs them little by
+little, while the host fills the room that became free: each page of the host brings as many moved pages.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wbsim.models.devices.page_map import RESERVED, PageMap, steady_levels
+from wbsim.models.devices.spec import FtlSpec
+from wbsim.sim.units import SECTOR_BYTES
+
+
+class Units:
+    """The units of a map, of *unit_bytes* bytes, that writes fill."""
+
+    def __init__(self, unit_bytes: int) -> None:
+        self.unit_bytes = unit_bytes
+        self._sectors = unit_bytes // SECTOR_BYTES
+        self._last_sector = 0
+
+    def filled(self, start: int, end: int) -> tuple[int, int]:
+        """Return the first unit, and the number of units, that a write of sectors *start* to *end* programs.
+
+        If the write continues in the unit in which the last write ended, this unit is not counted again.
+        """
+        sectors = self._sectors
+        went_on = start == self._last_sector and start % sectors > 0
+        self._last_sector = end
+        first = start // sectors + went_on
+        return first, (end - 1) // sectors - first + 1
+
+
+class Ftl:
+    """The layer of a drive of *size* bytes with units of *unit_bytes*.
+
+    ``owed``: the bytes that were moved in the map, and that flash has not begun to program yet.
+    """
+
+    def __init__(self, spec: FtlSpec, size: int, unit_bytes: int, random: np.random.Generator) -> None:
+        self._units = Units(unit_bytes)
+        pages, block_pages, blocks = spec.pages_and_blocks(size, unit_bytes)
+        self.map = PageMap(pages, blocks, block_pages, random, _levels(spec, pages, blocks, block_pages))
+        self.owed = 0
+        self._free = 0  # bytes to be filled by the host while the owed ones are moved
+
+    def write(self, start: int, end: int) -> tuple[int, int]:
+        """Write sectors *start* to *end*; return the bytes that flash programs, and the erased blocks."""
+        first, count = self._units.filled(start, end)
+        if count <= 0:
+            return 0, 0
+        moves, erasures = self.map.write(first, count)
+        if erasures:
+            self.owed += moves * self._units.unit_bytes
+            self._free += (erasures * self.map.block_pages - moves) * self._units.unit_bytes
+        return count * self._units.unit_bytes, erasures
+
+    def discard(self, start: int, end: int) -> None:
+        """Make the units that lie in sectors *start* to *end* garbage."""
+        sectors = self._units.unit_bytes // SECTOR_BYTES
+        first = -(-start // sectors)
+        if end // sectors > first:
+            self.map.discard(first, end // sectors - first)
+
+    def moved_with(self, size: int) -> int:
+        """Return how many bytes are moved while the host fills *size* bytes."""
+        if not self.owed:
+            return 0
+        bytes_moved = self.owed if self._free <= size else self.owed * size // self._free
+        self.owed -= bytes_moved
+        self._free = max(0, self._free - size)
+        return bytes_moved
+
+    def fill(self) -> float:
+        """Return the share of the drive's capacity that has data."""
+        return self.map.valid_pages / self.map.pages
+
+
+def _levels(spec: FtlSpec, pages: int, blocks: int, block_pages: int) -> NDArray[np.int32]:
+    """Return the valid pages of each block that has some when the run begins."""
+    data = round(pages * spec.data_share)
+    if spec.state == "steady":
+        return steady_levels(data, blocks - RESERVED, block_pages)
+    levels = np.full(-(-data // block_pages), block_pages, np.int32)
+    if data % block_pages:
+        levels[-1] = data % block_pages
+    return levels
