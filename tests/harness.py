@@ -251,7 +251,6 @@ class BlockLayer:
             elevator=io_scheduler_spec(scheduler),
             nr_requests=nr_requests,
             driver_depth=depth,
-            write_cache="write back",
             wbt=False,
             interrupts=interrupts,
         )
@@ -273,6 +272,7 @@ class BlockLayer:
             device=self.device,
             scheduler=io_scheduler(scheduler),
             processors=Processors(self.env, cpus, SchedulerRules(10**9), lambda: 0.0),
+            volatile=wbt,
             wbt=wbt,
         )
 

@@ -10,7 +10,10 @@ from mypy_extensions import mypyc_attr
 READ: Final = "R"
 """The op of a read."""
 FLUSH: Final = "FW"
-"""The op of a write with PREFLUSH or FUA, such as a record of a log."""
+"""The op of a write with PREFLUSH and FUA, such as a record of a log.
+
+A device with a volatile cache gets its steps: ``F``, a flush, and a write with FUA, ``WF``, or without.
+"""
 DISCARD: Final = "D"
 """The op of a discard, which has a separate size limit."""
 
@@ -105,6 +108,18 @@ class Request(Write):
 
     def __repr__(self) -> str:
         return f"<Request {self.op} {self.start_sector} + {self.sectors} of {len(self.bios)} bios>"
+
+
+@mypyc_attr(free_list_len=1)
+class Piece(Write):
+    """A part of a request: for a member of a composed device, or one step of a flush."""
+
+    __slots__ = ("end_sector", "op", "start_sector")
+
+    def __init__(self, start_sector: int, end_sector: int, op: str) -> None:
+        self.start_sector = start_sector
+        self.end_sector = end_sector
+        self.op = op
 
 
 class BlockDevice(Protocol):

@@ -280,6 +280,7 @@ class _Builder:
             costs=costs,
             device=_device(parts, drive.device, name),
             processors=self._processors,
+            volatile=drive.device.volatile,
             wbt=self._kernel.wbt and drive.queue.wbt,
             scheduler=self._io_scheduler(drive.queue.elevator),
         )

@@ -128,10 +128,17 @@ class DriveSpec(Spec):
 
     @model_validator(mode="after")
     def _check(self) -> DriveSpec:
-        if self.queue.write_cache == "write through" and self.device.volatile:
+        cache, volatile = self.queue.write_cache, self.device.volatile
+        if cache == "write through" and volatile:
             raise BadValue(
                 "write through says that a completed write survives a power cut, but the device has a"
-                " volatile cache; give \"write back\", or protected = true in the device",
+                f" volatile cache; leave it out, or give {' = '.join(self.device.made_safe)} in the device",
+                "queue", "write_cache",
+            )  # fmt: skip
+        if cache == "write back" and not volatile:
+            raise BadValue(
+                "write back says that a power cut loses completed writes, but the device has no volatile"
+                " cache, so it gets no flush; leave it out, or make the device volatile",
                 "queue", "write_cache",
             )  # fmt: skip
         return self

@@ -319,7 +319,7 @@ def interrupted_ns(interrupts: str, drive: str, command: str) -> tuple[int, int,
     return interrupted_ns, flusher.task.interrupted_ns, queue.stat.writes.ios * queue.complete_ns
 
 
-@pytest.mark.parametrize("drive", ["sata-disk", "pm9a3"], ids=["with an elevator", "without"])
+@pytest.mark.parametrize("drive", ["sata-ssd", "pm9a3"], ids=["with an elevator", "without"])
 def test_completions_interrupt_the_flusher_only_if_sent_to_the_submitter(drive: str) -> None:
     """Completion interrupts hit the processor of the submitter, or any processor that runs a program.
 

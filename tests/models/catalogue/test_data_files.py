@@ -150,7 +150,7 @@ def test_device_of_another_kind_keeps_nothing_of_its_base(folder: Path) -> None:
     )
     (folder / "machines" / "nas.toml").write_text(text)
     drive = machines_of(release_of("6.1"))["nas"].disks["sda"]
-    assert drive.device.model_dump() == {"kind": "null"}
+    assert drive.device.model_dump() == {"kind": "null", "cache": False}
     assert drive.queue.driver_depth == 32
 
 

@@ -12,6 +12,7 @@ from wbsim.models.bio import Bio, Request
 from wbsim.models.devices.disk import Disk
 from wbsim.models.devices.loop import LoopDevice
 from wbsim.models.devices.null import NullDevice
+from wbsim.models.devices.platters import Platters
 from wbsim.models.devices.raid0 import Raid0
 from wbsim.models.devices.spec import DiskSpec, LoopSpec, NullSpec, Raid0Spec, SsdSpec, WriteCacheSpec
 from wbsim.models.devices.ssd import Ssd
@@ -158,34 +159,46 @@ def test_write_overtakes_a_flush_that_waits_for_flash() -> None:
     assert (ends[0], ends[2]) == (34_096, 62_288)
 
 
-def disk(env: Environment, **changes: Any) -> Disk:
-    """Return a disk of a million sectors with 200 MB/s at the outer and 100 MB/s at the inner edge.
+def disk_spec(**changes: Any) -> DiskSpec:
+    """Return the spec of a disk of a million sectors, with 200 MB/s outside and 100 MB/s inside.
 
-    Half a turn takes 4 ms and a seek 1 to 10 ms.  The cache has 1 MiB and its link 1 GB/s.
+    A turn takes 8 ms and a seek 1 to 10 ms.  The cache has 1 MiB and its link 1 GB/s.
     """
     fields = {
         "size": 512_000_000, "outer": 200_000_000, "inner": 100_000_000, "turn_time": 8 * MS,
-        "track_seek": MS, "full_seek": 10 * MS, "cache": MIB, "link": 10**9,
+        "track_seek": MS, "full_seek": 10 * MS, "cache": MIB, "segments": 16, "link": 10**9,
     }  # fmt: skip
-    return Disk(env=env, spec=DiskSpec.model_validate({**fields, **changes}), name="sda")
+    return DiskSpec.model_validate({**fields, **changes})
 
 
-def test_disk_service_time_follows_seek_curve_and_zone() -> None:
-    """A seek grows with the square root of the distance; the rate falls linearly from the outer edge inwards.
+def disk(env: Environment, **changes: Any) -> Disk:
+    """Return a disk of `disk_spec`."""
+    return Disk(env=env, spec=disk_spec(**changes), name="sda")
 
-    * at the head (sector 0): the transfer alone, at 200 MB/s
-    * over 25 % of the disk: half a turn, 1 + 9 / 2 ms of seek, 175 MB/s
-    * over 64 % of the disk: half a turn, 1 + 9 * 0.8 ms of seek, 136 MB/s
-    * back over 64 % to sector 0: the same seek, 200 MB/s
-    * at the head (64 %): the transfer alone, at 136 MB/s
+
+def test_disk_seeks_waits_for_the_sector_and_transfers() -> None:
+    """A seek grows with the square root of the distance; then the head waits until the sector passes.
+
+    A turn takes 8 ms, and a sector 2 560 ns.
+
+    * Sectors 0 to 1 000 pass at once, in 2 560 000.
+    * The next sectors pass at once if the head is ready at once.  If it is ready 1 ms later, they come a turn
+      after the first time.
+    * Sector 251 000 is 25 % away: the seek takes 1 + 9 / 2 ms.  It passes 80 turns after sector 1 000, so the
+      head waits for the rest of a turn.
+    * Sector 252 000 passes 2.56 ms after it, which is before the head is there, and again 8 ms later.
+    * Sector 254 000 passes 7.68 ms after it, in time.
+    * Sector 0 comes a turn after the time at which it passed before.
     """
-    device = disk(Environment())
-    assert device.service_ns(0, 1_000) == 2_560_000
-    assert device.service_ns(250_000, 251_000) == 4 * MS + MS + 4_500_000 + 512_000 * 10**9 // 175_000_000
-    assert device.service_ns(640_000, 641_000) == 4 * MS + MS + 7_200_000 + 512_000 * 10**9 // 136_000_000
-    device._head = 640_000
-    assert device.service_ns(0, 1_000) == 4 * MS + MS + 7_200_000 + 2_560_000
-    assert device.service_ns(640_000, 640_001) == 512 * 10**9 // 136_000_000
+    platters = Platters(disk_spec(inner=200_000_000))
+    assert platters.transfer(0, 1_000, 0) == 2_560_000
+    assert platters.positioning_ns(1_000, 2_560_000) == 0
+    assert platters.positioning_ns(1_000, 3_560_000) == 7 * MS
+    assert platters.positioning_ns(251_000, 2_560_000) == 8 * MS
+    assert platters.positioning_ns(252_000, 2_560_000) == 8 * MS + 2_560_000
+    assert platters.positioning_ns(254_000, 2_560_000) == 7_680_000
+    assert platters.positioning_ns(0, 2_560_000) == 8 * MS - 2_560_000
+    assert Platters(disk_spec()).rate(640_000) == 136_000_000
 
 
 @pytest.mark.source
@@ -201,17 +214,62 @@ def test_disk_sweeps_upwards_and_wraps() -> None:
     env = Environment()
     device = disk(env)
     served: list[tuple[int, int]] = []
-    service_ns = device.service_ns
+    transfer = device._platters.transfer
 
-    def seen(start: int, end: int) -> int:
+    def seen(start: int, end: int, now: int) -> int:
         served.append((start, end))
-        return service_ns(start, end)
+        return transfer(start, end, now)
 
-    device.service_ns = seen  # type: ignore[method-assign]
+    device._platters.transfer = seen  # type: ignore[method-assign]
     places = [500_000, 100_000, 700_000, 600_000, 100_008]
     ends = submit(env, device, *((0, place, 8, "W") for place in places))
     assert served == [(500_000, 500_008), (600_000, 600_008), (700_000, 700_008), (100_000, 100_016)]
     assert ends == [4_096 * i for i in range(1, 6)]
+
+
+def test_disk_holds_a_few_writes_until_they_are_on_the_platters() -> None:
+    """A cache of two segments takes a third write when the first is on the platters.
+
+    Write 1 takes 20 480 for its 8 sectors at sector 0.  Write 3 then takes 4 096 on the link.
+    """
+    env = Environment()
+    ends = submit(env, disk(env, segments=2), (0, 0, 8, "W"), (0, 80, 8, "W"), (0, 160, 8, "W"))
+    assert ends == [4_096, 8_192, 20_480 + 4_096]
+
+
+def test_flush_of_a_disk_waits_for_its_platters() -> None:
+    """A flush completes when earlier writes are on the platters; a write with FUA then goes there, too.
+
+    * 20 480: write 1, of sectors 0 to 8, is on the platters, so the flush is carried on the link (0 ns).
+    * Write 3, with FUA, is at sector 8 and comes at once: it is on the platters at 40 960.
+    * A write behind it is in the cache 4 096 later than write 3.
+    """
+    env = Environment()
+    writes = [(0, 0, 8, "W"), (0, 0, 0, "F"), (0, 8, 8, "WF"), (0, 80, 8, "W")]
+    assert submit(env, disk(env), *writes) == [4_096, 20_480, 40_960, 20_480 + 2 * 4_096]
+
+
+def test_disk_without_a_cache_ends_a_write_on_its_platters() -> None:
+    """Two writes at the head end one after the other, and a flush takes no time."""
+    env = Environment()
+    writes = [(0, 0, 8, "W"), (0, 8, 8, "FW"), (0, 0, 0, "FW")]
+    assert submit(env, disk(env, cache=0), *writes) == [20_480, 40_960, 8_192]
+
+
+def test_reads_pass_writes_and_the_soonest_comes_first() -> None:
+    """While write 1 is written, two reads come; they are served before write 2, which is in the cache.
+
+    A sector takes 2 560, a turn 8 ms, and a seek at least 1 ms.
+
+    * 20 480: sectors 0 to 8 are written.  Sector 450 passes at 1 152 000, too soon for a seek of 1.19 ms.
+      Sector 1 000 passes at 2 560 000, in time for 1.28 ms, so it is read first.
+    * Sector 450 passes again 8 ms later, and sector 3 000 follows in that turn.
+    """
+    env = Environment()
+    writes = [(0, 0, 8, "W"), (1, 3_000, 8, "W"), (2, 450, 8, "R"), (3, 1_000, 8, "R")]
+    ends = submit(env, disk(env, inner=200_000_000), *writes)
+    assert ends[2:] == [8 * MS + 458 * 2_560, 1_008 * 2_560]
+    assert env.now == 8 * MS + 3_008 * 2_560
 
 
 def test_write_to_a_full_disk_cache_waits_for_the_platters() -> None:
@@ -219,14 +277,14 @@ def test_write_to_a_full_disk_cache_waits_for_the_platters() -> None:
 
     The cache has 16 sectors, and a write has 8.
 
-    * 0: write 1 goes to the platters; writes 2 and 3 fill the cache.
-    * 20 480: write 1 is on the platters; writes 2 and 3 follow.
-    * 61 440: writes 2 and 3 are on the platters; write 4 enters the cache, which takes 4 096.
+    * 0: write 1 goes to the platters; together with write 2 it fills the cache.
+    * 20 480: write 1 is on the platters; write 3 enters the cache, which takes 4 096.
+    * 61 440: writes 2 and 3 are on the platters; write 4 enters the cache.
     """
     env = Environment()
     device = disk(env, cache=16 * 512)
     ends = submit(env, device, *((0, 8 * i, 8, "W") for i in range(4)))
-    assert ends == [4_096, 8_192, 12_288, 20_480 + 40_960 + 4_096]
+    assert ends == [4_096, 8_192, 20_480 + 4_096, 20_480 + 40_960 + 4_096]
 
 
 def test_write_cache_drains_piece_by_piece() -> None:
@@ -332,19 +390,17 @@ def test_empty_cache_takes_a_write_larger_than_the_cache() -> None:
     * 0: write 1 comes in and drains in two pieces of 1 ms each.
     * 2 ms: write 2 comes in.
 
-    A disk with a cache for 8 sectors or none, whose platters take 40 960 for a write:
+    A disk with a cache for 8 sectors, whose platters take 40 960 for a write:
 
-    * 0: the platters take write 1, so the cache is empty and takes write 2.
-    * 40 960: the platters take write 2.
+    * 40 960: write 1 is on the platters, so the cache is empty and takes write 2.
     * 81 920: write 2 is on the platters; write 3 comes in.
     """
     env = Environment()
     cache = write_cache(env, SlowDevice(env, MS), size=4 * KIB, piece=4 * KIB, depth=1)
     assert submit(env, cache, (0, 0, 16, "W"), (0, 160, 16, "W")) == [8_192, 2 * MS + 8_192]
-    for cached in (0, 4 * KIB):
-        env = Environment()
-        ends = submit(env, disk(env, cache=cached), *((0, 16 * i, 16, "W") for i in range(3)))
-        assert ends == [8_192, 16_384, 2 * 40_960 + 8_192]
+    env = Environment()
+    ends = submit(env, disk(env, cache=4 * KIB), *((0, 16 * i, 16, "W") for i in range(3)))
+    assert ends == [8_192, 40_960 + 8_192, 2 * 40_960 + 8_192]
 
 
 def test_completions_have_the_rank_of_the_device() -> None:
@@ -455,10 +511,10 @@ def test_loop_worker_is_woken_once_for_two_commands() -> None:
 
 
 def test_use_of_a_disk_head_counts_a_running_write() -> None:
-    """The use of the head counts a running write (11 391 267 ns) up to now."""
+    """The use of the head counts a running write (8 027 306 ns) up to now."""
     env = Environment()
     of, used = disk(env), list[float]()
     of.submit(Request(Bio(500_000, 8)), lambda: None)
     env.call_at(1_000_000, 99, lambda: used.append(of.uses()["head"]))
     env.run()
-    assert [*used, of.uses()["head"]] == [1_000_000, 11_391_267]
+    assert [*used, of.uses()["head"]] == [1_000_000, 8_027_306]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from wbsim.models.bio import Bio, Request
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.devices.disk import Disk
 from wbsim.models.devices.intake import CachedRuns
+from wbsim.models.devices.platters import Platters
 from wbsim.models.devices.raid0 import Raid0
 from wbsim.models.devices.spec import Raid0Spec, WriteCacheSpec
 from wbsim.models.devices.write_cache import WriteCache
@@ -76,17 +78,42 @@ def test_disk_streams_at_the_rate_of_the_zone() -> None:
     assert inner / outer == pytest.approx(DISK.outer / DISK.inner, rel=0.05)
 
 
-def test_disk_seek_grows_with_the_distance() -> None:
-    """A write at the head needs no seek; any other needs half a turn and a seek, up to the full seek."""
-    disk = Disk(env=Environment(), spec=DISK, name="sda")
-    last = DISK.size // SECTOR_BYTES
-    transfer_ns = disk.service_ns(0, 8)
-    assert transfer_ns == 8 * SECTOR_BYTES * S // DISK.outer
-    near, far = disk.service_ns(8, 16) - transfer_ns, disk.service_ns(last, last + 8)
-    assert near == pytest.approx(DISK.turn_time // 2 + DISK.track_seek, rel=0.01)
-    assert far == pytest.approx(
-        DISK.turn_time // 2 + DISK.full_seek + 8 * SECTOR_BYTES * S / DISK.inner, rel=0.01
-    )
+@given(st.lists(st.integers(0, DISK.size // SECTOR_BYTES - 8), min_size=200, max_size=200))
+def test_disk_seeks_and_waits_for_less_than_a_turn(places: list[int]) -> None:
+    """No position takes less than its seek, and none takes a turn more."""
+    platters, now, waits = Platters(DISK), 0, []
+    for place in places:
+        share = (abs(place - platters.head) * SECTOR_BYTES / DISK.size) ** 0.5
+        seek = DISK.track_seek + (DISK.full_seek - DISK.track_seek) * share
+        waits.append(platters.positioning_ns(place, now) - seek * (place != platters.head))
+        now = platters.transfer(place, place + 8, now)
+    assert -1 < min(waits) <= max(waits) < DISK.turn_time
+
+
+def test_random_writes_are_as_slow_as_on_real_disks() -> None:
+    """Disks with their cache on were measured with 171 and 211 random writes of 4 KiB a second within 1 GiB.
+
+    The rate hardly depends on the queue depth (354 and 357 on a third disk), because the cache sorts anyway.
+    The sources are C1, C2 and KU of docs/kernel/devices.md.
+    """
+    places = (np.random.default_rng(1).integers(0, 1 << 18, 3_000) * 8).tolist()
+    rates = []
+    for depth in (1, 32):
+        env, ends, order = Environment(), list[int](), iter(places)
+        disk = Disk(env=env, spec=DISK, name="sda")
+
+        def give(
+            env: Environment = env, ends: list[int] = ends, order: Any = order, disk: Any = disk
+        ) -> None:
+            if (place := next(order, None)) is not None:
+                disk.submit(Request(Bio(place, 8)), lambda: (ends.append(env.now), give()))
+
+        for _ in range(depth):
+            give()
+        env.run()
+        rates.append(2_000 * S / (ends[2_999] - ends[999]))
+    assert rates[0] == pytest.approx((171.3 + 211) / 2, rel=0.15)
+    assert rates[1] == pytest.approx(rates[0], rel=0.05)
 
 
 def cache_spec(**changes: Any) -> WriteCacheSpec:

@@ -275,7 +275,7 @@ def test_a_close_lasts_until_the_process_has_a_processor_again() -> None:
 
 
 def test_the_longest_wait_of_a_call_is_its_cause() -> None:
-    """A write(2) behind the limit of dirty pages is throttled; fsync(2) then waits for the disk."""
+    """A write(2) behind the limit of dirty pages is throttled; fsync(2) waits for the log's flush."""
     toys = Toys(disk="sata-disk", more='kernel.dirty.dirty_bytes = "8 MiB"')
 
     def toy(process: Process) -> Steps:
@@ -291,5 +291,7 @@ def test_the_longest_wait_of_a_call_is_its_cause() -> None:
     assert list(write.waits_ns) == ["throttled"]
     assert 0.99 * throttled_ns < write.waits_ns["throttled"] <= throttled_ns
     assert write.waits_ns["throttled"] > 0.95 * write.total_ns
-    assert fsync.waits_ns == {"the device": sum(process.task.slept_ns.values())}, "with all shorter waits"
+    assert fsync.waits_ns == {"the log's write": sum(process.task.slept_ns.values())}, (
+        "with all shorter waits"
+    )
     assert len(process.task.slept_ns) > 1

@@ -196,8 +196,13 @@ def _disks(dump: Dump) -> Iterator[Disk]:
             continue
         like, why = _like(path.name, dump.text_of(f"{disk}/queue/rotational") == "1")
         keys = dict(_queue(dump, disk))
-        if keys.get("queue.write_cache") == '"write through"' and DRIVES[like].device.volatile:
-            keys["device.protected"] = "true"  # the drive says so: it asks for no flush
+        device = DRIVES[like].device
+        cache = dump.one_of(f"{disk}/queue/write_cache", "write back", "write through")
+        if cache == "write through" and device.volatile:
+            key, value = device.made_safe
+            keys[f"device.{key}"] = value  # the drive says so: it asks for no flush
+        elif cache == "write back" and not device.volatile:
+            keys["device.protected"] = "false"
         yield Disk(path.name, like, why, size, keys)
 
 
@@ -233,8 +238,8 @@ def _queue(dump: Dump, disk: str) -> Iterator[tuple[str, str]]:
         yield "queue.queue_depth", str(depth)
     if depth := depth or requests:
         yield "queue.driver_depth", str(depth)
-    if cache := dump.one_of(f"{queue}/write_cache", "write back", "write through"):
-        yield "queue.write_cache", f'"{cache}"'
+    if fua := dump.one_of(f"{queue}/fua", "0", "1"):
+        yield "queue.fua", "true" if fua == "1" else "false"
     if scheduler := dump.text_of(f"{queue}/scheduler"):
         selection = scheduler.partition("[")[2].partition("]")[0] or scheduler
         yield "queue.elevator.scheduler", _scheduler(selection, dump.release)

@@ -1,8 +1,7 @@
 """The request queue: requests in the elevator, requests in the driver, and completions.
 
-Stands for __elv_add_request, __blk_run_queue and blk_account_io_done (block/blk-core.c), and for
-blk_insert_flush (block/blk-flush.c).  Left out: the queue lock in completions, several hardware queues and
-their software contexts; the drain of the queue around a barrier (to 2.6.36).
+Stands for __elv_add_request, __blk_run_queue and blk_account_io_done (block/blk-core.c).  `flush` sends the
+flushes.  Left out: the queue lock in completions, several hardware queues and their software contexts.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Literal
 
 from wbsim.models.bio import FLUSH, READ, Bio, BlockDevice, IoScheduler, Request
 from wbsim.models.block.elevator import Elevator
+from wbsim.models.block.flush import FlushQueue
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import QueuePlug, plug_of
 from wbsim.models.block.request_pool import POOLS, Pool
@@ -68,6 +68,7 @@ class Queue:
         device: BlockDevice,
         processors: Processors,
         scheduler: IoScheduler,
+        volatile: bool = False,
         wbt: bool = False,
     ) -> None:
         self._env = env = parts.env
@@ -83,15 +84,16 @@ class Queue:
         self.wbt: WritebackThrottling | None = None
         if wbt:
             depth = spec.queue_depth or spec.nr_requests
-            self.wbt = WritebackThrottling(env, depth, spec.write_cache == "write back")
+            self.wbt = WritebackThrottling(env, depth, volatile)
         self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
         self.bounds = bounds_of(spec.limits, rules)
         self.elevator = Elevator(scheduler, self.bounds, self._put)
         self.limits = spec.limits
-        self.has_cache = spec.write_cache == "write back"
+        self.has_cache = volatile
         """A flush is sent to the device, because a write that is complete may be in a volatile cache."""
+        self._flush = FlushQueue(env, device, spec.fua) if volatile else None
         # Copies: a spec's own attributes are slow to read.
         self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES
         self._most_segments = spec.limits.max_segments
@@ -247,7 +249,11 @@ class Queue:
         self.stat.in_flight += 1
         if self.signals.block_rq_issue.observers:
             self.signals.block_rq_issue.emit(request=request)
-        self._device.submit(request, partial(self._on_complete, request))
+        done = partial(self._on_complete, request)
+        if self._flush is not None and request.op == FLUSH:
+            self._flush.submit(request, done)
+        else:
+            self._device.submit(request, done)
 
     def _complete(self, request: Request) -> None:
         self.stat.in_flight -= 1

@@ -87,7 +87,9 @@ class QueueSpec(Spec):
 
     * ``nr_requests``: the number of requests in the pool of the queue.
     * ``driver_depth``: the largest number of requests that the driver has at once.
-    * ``write_cache``: the kind of the device's cache, as in sysfs.
+    * ``write_cache``: the kind of the device's cache, as in sysfs.  It may be left out, because the device
+      decides: a queue of a device with a volatile cache is write back, any other is write through.
+    * ``fua``: the device completes a write with FUA only when it is safe.
     * ``wbt``: the queue has writeback throttling, in kernels that have it; wbt_lat_usec is not 0.
     * ``interrupts``: the processor that the end of a request interrupts.  ``any``: a random processor.
       ``submitter``: the processor that submitted the request, as with a hardware queue for each processor.
@@ -99,9 +101,10 @@ class QueueSpec(Spec):
     elevator: AnyIoScheduler
     nr_requests: Count
     driver_depth: Count
-    write_cache: Literal["write back", "write through"]
     wbt: Flag
     interrupts: Literal["any", "submitter"]
+    write_cache: Literal["write back", "write through"] | None = None
+    fua: Flag = False
     queue_depth: Count | None = None
 
     @model_validator(mode="after")

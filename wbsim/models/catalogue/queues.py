@@ -40,7 +40,7 @@ def sata_queue(release: Release) -> Inputs:
         "queue_depth": specified(depth.value, "scsi_change_queue_depth [R]"),
         "wbt": specified(multi_queue, _WBT_OF_ONE_QUEUE),
         "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
-        "write_cache": specified("write back", "the default of SATA drives"),
+        "fua": specified(False, "drivers/ata/libata-core.c: libata.fua is 0"),
     }
 
 
@@ -61,9 +61,7 @@ def nvme_queue(release: Release, most_bytes: Given = _NVME_MOST) -> Inputs:
         "driver_depth": specified(1023, f"{_TAGS} [V 6.17]: 1024 minus one"),
         "wbt": specified(True, f"{_WBT}: wbt_lat_usec is not 0 by default, from 4.10 on"),
         "interrupts": specified("submitter", "drivers/nvme/host/pci.c: a queue for each processor"),
-        "write_cache": assumed(
-            "write through", "the drive's cache survives a power failure", "write back", "write through"
-        ),
+        "fua": specified(True, "drivers/nvme/host/core.c: blk_queue_write_cache(q, vwc, vwc)"),
     }
 
 
@@ -81,7 +79,7 @@ def virtio_queue(release: Release) -> Inputs:
         "driver_depth": assumed(depth, "ring of virtio-blk, indirect descriptors", 32, 256),
         "wbt": specified(multi_queue, _WBT_OF_ONE_QUEUE),
         "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
-        "write_cache": specified("write back", "the default of virtio-blk"),
+        "fua": specified(False, "drivers/block/virtio_blk.c knows no FUA"),
     }
 
 

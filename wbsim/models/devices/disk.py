@@ -1,30 +1,44 @@
-"""A disk: zones, seeks, rotation, and a write cache that sorts.
+"""A disk: a write cache of a few segments, which a head empties in sweeps, and reads.
 
-A write completes when it is in the cache.  Cached writes go to the platters in sweeps (C-LOOK), adjacent
-writes as one.  The time on the platters is the sum of these parts:
+A write takes a segment of the cache until it is on the platters.  It completes when it is in the cache; on a
+disk without a cache, when it is on the platters.  Cached writes go to the platters in sweeps (C-LOOK), and
+adjacent ones without a pause.  A read passes them; of several reads, the one that is soonest under the head
+comes first.  `platters` has the time of each.
 
-* the seek over the distance: track + (full - track) * sqrt(distance / size);
-* half a turn, the mean rotational delay, unless the write begins at the head's position;
-* the transfer at the zone's rate, which falls linearly from the outer edge inwards.
+A flush waits until all earlier writes are on the platters, and so do the writes behind it.  A write with FUA
+completes when it is on the platters.
 
-Left out: reads, flushes, track skew, remapped sectors, reordering by rotational position.
+Left out: reads from the cache and read-ahead, and reordering of writes by rotational position.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from math import sqrt
 from typing import Final
 
-from wbsim.models.bio import BlockDevice, Write
-from wbsim.models.devices.intake import Intake
+from sortedcontainers import SortedDict
+
+from wbsim.models.bio import DISCARD, READ, BlockDevice, Write
+from wbsim.models.devices.in_order import InOrder
+from wbsim.models.devices.link import Link
+from wbsim.models.devices.platters import Platters
 from wbsim.models.devices.spec import DiskSpec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
-from wbsim.sim.units import MIB, SECTOR_BYTES, S
+from wbsim.sim.units import MIB, SECTOR_BYTES
 
 SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 """The largest write to the platters; after it, writes that have come since are taken into account."""
+
+
+class Segment:
+    """A write in the cache; *done* is called when its last sector is on the platters."""
+
+    __slots__ = ("done", "end", "start")
+
+    def __init__(self, start: int, end: int, done: Callable[[], None] | None) -> None:
+        self.start, self.end, self.done = start, end, done
 
 
 class Disk(BlockDevice):
@@ -32,51 +46,118 @@ class Disk(BlockDevice):
 
     def __init__(self, *, env: Environment, spec: DiskSpec, name: str) -> None:
         self._env = env
-        self._spec = spec
-        self._intake = Intake(env, spec.cache, spec.link)
+        self._platters = Platters(spec)
+        self._link = Link(env, spec.link)
+        self._ends = InOrder(env)
         self._rank = env.next_rank()
-        self._size_sectors = spec.size // SECTOR_BYTES
-        self._head = 0
+        self._room_sectors, self._most_segments = spec.cache // SECTOR_BYTES, spec.segments
+        self._keeps = spec.cache > 0
+        self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()  # writes that are not in the cache
+        self._reads: list[tuple[Write, Callable[[], None]]] = []
+        self._cached: SortedDict[tuple[int, int], Segment] = SortedDict()  # by first sector and number
+        self._number = self._sectors = 0  # of all segments so far, and of the cached sectors
+        self._moving: list[Segment] = []  # the segments under the head, of which the last may stay
         self._busy = False
-        self._head_free_ns = self._sought_ns = 0
+        self._busy_ns = 0
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`."""
-        return {"head": self._sought_ns - max(self._head_free_ns - self._env.now, 0)}
+        return {"head": self._busy_ns - max(self._platters.passed_ns - self._env.now, 0)}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
-        self._intake.add(request, done)
+        if request.op == READ:
+            self._reads.append((request, done))
+        elif request.op == DISCARD:
+            self._ends.add(self._link.take(0), done)
+        else:
+            self._waiting.append((request, done))
+        self._go_on()
+
+    def _go_on(self) -> None:
         self._admit()
+        if not self._busy:
+            if self._reads:
+                self._read()
+            elif self._cached:
+                self._sweep()
 
     def _admit(self) -> None:
-        self._intake.admit()
-        if self._intake.cached and not self._busy:
-            self._sweep()
+        """Take waiting writes into the cache while it has room; an empty cache takes any write."""
+        while self._waiting:
+            request, done = self._waiting[0]
+            start, end = request.start_sector, request.end_sector
+            segments = len(self._cached) + len(self._moving)
+            flushes = self._keeps and request.op == "F"
+            if segments and (flushes or self._is_full(end - start, segments)):
+                break
+            self._waiting.popleft()
+            in_cache_ns = self._link.take(end - start)
+            on_platters = end > start and ("F" in request.op or not self._keeps)
+            if not on_platters:
+                self._ends.add(in_cache_ns, done)
+            if end > start:
+                self._number += 1
+                self._sectors += end - start
+                segment = Segment(start, end, done if on_platters else None)
+                self._cached[start, self._number] = segment
+
+    def _is_full(self, sectors: int, segments: int) -> bool:
+        """Return whether *sectors* more do not fit beside the *segments* that are in use."""
+        if not self._keeps:
+            return False
+        return segments >= self._most_segments or self._sectors + sectors > self._room_sectors
+
+    def _read(self) -> None:
+        """Serve the read that is soonest under the head."""
+        now, platters = self._env.now, self._platters
+        times = [platters.positioning_ns(request.start_sector, now) for request, _ in self._reads]
+        request, done = self._reads.pop(times.index(min(times)))
+        self._occupy(request.start_sector, request.end_sector, done)
 
     def _sweep(self) -> None:
-        start, end = self._intake.cached.take(self._head, SWEEP_SECTORS)
+        """Write the next cached sectors, from the head's position on, or from the first ones (C-LOOK)."""
+        cached = self._cached
+        place = cached.bisect_left((self._platters.head, -1))
+        first = place = place if place < len(cached) else 0
+        start, end = cached.peekitem(place)[1].start, 0
+        while place < len(cached) and (segment := cached.peekitem(place)[1]).start <= max(end, start):
+            self._moving.append(segment)
+            end = max(end, segment.end)
+            place += 1
+            if end - start >= SWEEP_SECTORS:
+                break
+        for _ in range(place - first):
+            cached.popitem(first)
+        end = min(end, start + SWEEP_SECTORS)
+        self._occupy(start, end, self._end_sweep)
+
+    def _end_sweep(self) -> None:
+        """Free the segments that are on the platters; the rest of a long one stays in the cache."""
+        end, segments = self._platters.head, self._moving
+        self._moving = []
+        for segment in segments:
+            self._sectors -= min(segment.end, end) - segment.start
+            if segment.end > end:
+                segment.start = end
+                self._number += 1
+                self._cached[end, self._number] = segment
+            elif segment.done is not None:
+                segment.done()
+
+    def _occupy(self, start: int, end: int, done: Callable[[], None]) -> None:
+        """Let sectors *start* to *end* pass under the head, and call *done* then."""
         self._busy = True
-        service_ns = self.service_ns(start, end)
-        self._sought_ns += service_ns
-        self._head_free_ns = self._env.now + service_ns
-        self._env.call_at(self._head_free_ns, self._rank, self._end_write)
-        self._head = end
+        now = self._env.now
+        end_ns = self._platters.transfer(start, end, now)
+        self._busy_ns += end_ns - now
 
-    def _end_write(self) -> None:
-        self._busy = False
-        self._admit()
+        def passed() -> None:
+            self._busy = False
+            done()
+            self._go_on()
 
-    def service_ns(self, start: int, end: int) -> int:
-        """Return the time to write sectors *start* to *end* from the present position of the head (ns)."""
-        spec, distance = self._spec, abs(start - self._head)
-        ns = 0
-        if distance:
-            share = sqrt(distance / self._size_sectors)
-            ns = spec.turn_time // 2 + spec.track_seek + round((spec.full_seek - spec.track_seek) * share)
-        inwards = start / self._size_sectors
-        rate = spec.outer + round((spec.inner - spec.outer) * inwards)
-        return ns + (end - start) * SECTOR_BYTES * S // rate
+        self._env.call_at(end_ns, self._rank, passed)
 
 
 SPEC = DiskSpec

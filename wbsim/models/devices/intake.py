@@ -9,8 +9,9 @@ from sortedcontainers import SortedDict
 
 from wbsim.models.bio import Write
 from wbsim.models.devices.in_order import InOrder
+from wbsim.models.devices.link import Link
 from wbsim.sim.engine import Environment
-from wbsim.sim.units import SECTOR_BYTES, S
+from wbsim.sim.units import SECTOR_BYTES
 
 
 class CachedRuns:
@@ -71,11 +72,8 @@ class Intake:
     """
 
     def __init__(self, env: Environment, room: int, link: int, command_ns: int = 0) -> None:
-        self._env = env
         self._room_sectors = room // SECTOR_BYTES
-        self._link = link
-        self._command_ns = command_ns
-        self._free_ns = self._linked_ns = 0
+        self._link = Link(env, link, command_ns)
         self._writes: deque[tuple[Write, Callable[[], None]]] = deque()
         self._ends = InOrder(env)
         self.cached = CachedRuns()
@@ -83,7 +81,7 @@ class Intake:
     @property
     def busy_ns(self) -> int:
         """The time that the link was in use until now."""
-        return self._linked_ns - max(self._free_ns - self._env.now, 0)
+        return self._link.busy_ns
 
     def add(self, request: Write, done: Callable[[], None]) -> None:
         """Put *request* at the end of the queue; call `admit` next."""
@@ -97,9 +95,6 @@ class Intake:
             if contents and contents + sectors > self._room_sectors:
                 break
             self._writes.popleft()
-            took_ns = self._command_ns + sectors * SECTOR_BYTES * S // self._link
-            self._linked_ns += took_ns
-            self._free_ns = max(self._free_ns, self._env.now) + took_ns
-            self._ends.add(self._free_ns, done)
+            self._ends.add(self._link.take(sectors), done)
             if sectors:
                 self.cached.add(request.start_sector, request.end_sector)

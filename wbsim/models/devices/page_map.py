@@ -27,13 +27,15 @@ RESERVED: Final = 3
 """The blocks that are never garbage: one for each write point, and a free one to move pages to."""
 _LEAST_FREE: Final = 1  # so many free blocks stay when the host gets one
 _SLOTS_OF_A_STEP: Final = 4  # more than a collection and a page of the host need
+_DRAWS_OF_A_STEP: Final = 2
+_DRAWN_AT_ONCE: Final = 4096
 _ROW: Final = 16  # pages with neighbouring numbers whose entries begin together
 _NO_ENTRY, _NOWHERE = -2, -1
 _MULTIPLIER: Final = 0x9E3779B97F4A7C1  # of Fibonacci hashing, cut to 60 bits
 
 # The places of single numbers in Arrays.numbers.
 _PAGES_OF_A_BLOCK, _FREE, _LOWEST, _ANONYMOUS, _NEVER_WRITTEN = range(5)
-_ROWS, _SLOTS, _SPARE_SLOTS, _DRAWN, _USED = range(5, 10)
+_ROWS, _SLOTS, _SPARE_SLOTS, _DRAWS, _USED = range(5, 10)
 _HOST, _MOVES = 10, 12  # two each: the block of the write point, and how many of its pages are programmed
 
 
@@ -121,8 +123,8 @@ class PageMap:
             block_of=np.zeros(0, np.int32),
             spare_slots=np.zeros(0, np.int32),
             places=np.zeros(0, np.int32),
-            keys=np.full(64, -1, np.int64),
-            rows=np.zeros(64, np.int32),
+            keys=np.full(1, _NOWHERE, np.int64),
+            rows=np.zeros(1, np.int32),
             draws=np.zeros(0),
         )
         closed = 0 if levels is None else len(levels)
@@ -133,9 +135,9 @@ class PageMap:
 
     def write(self, start: int, count: int) -> tuple[int, int]:
         """Write *count* pages from page *start*; return how many pages are moved, and blocks are erased."""
-        moves = erasures = done = 0
+        done, moves, erasures = write_pages(self._arrays, start, count)
         while done < count:
-            self._make_room(start, count)
+            self._make_room()
             pages, page_moves, blocks = write_pages(self._arrays, start + done, count - done)
             done, moves, erasures = done + pages, moves + page_moves, erasures + blocks
         self.moves += moves
@@ -144,8 +146,10 @@ class PageMap:
 
     def discard(self, start: int, count: int) -> None:
         """Make *count* pages from page *start* garbage."""
-        self._make_room(start, count)
-        discard_pages(self._arrays, start, count)
+        done = discard_pages(self._arrays, start, count)
+        while done < count:
+            self._make_room()
+            done += discard_pages(self._arrays, start + done, count - done)
 
     @property
     def valid_pages(self) -> int:
@@ -168,25 +172,24 @@ class PageMap:
         slot, offset = divmod(int(arrays.places[entry]), self.block_pages)
         return int(arrays.block_of[slot]) * self.block_pages + offset
 
-    def _make_room(self, start: int, count: int) -> None:
-        """Let the arrays grow for a change of *count* pages from page *start*."""
+    def _make_room(self) -> None:
+        """Double the arrays that are full, and draw random numbers again."""
         arrays, numbers = self._arrays, self._arrays.numbers
         more: dict[str, NDArray[Any]] = {}
-        rows = (start + count - 1) // _ROW - start // _ROW + 1
-        if 2 * (int(numbers[_ROWS]) + rows) > len(arrays.keys):
-            keys = np.full(2 * len(arrays.keys) + 4 * rows, -1, np.int64)
-            more["keys"], more["rows"] = keys, np.zeros(len(keys), np.int32)
-            enter_rows(arrays.keys, arrays.rows, keys, more["rows"])
-        if (int(numbers[_ROWS]) + rows) * _ROW > len(arrays.places):
-            more["places"] = np.resize(arrays.places, (2 * int(numbers[_ROWS]) + rows) * _ROW)
+        entries = int(numbers[_ROWS]) * _ROW
+        if entries == len(arrays.places):
+            more["places"] = np.resize(arrays.places, 2 * entries + 64 * _ROW)
+            more["keys"] = np.full(len(more["places"]) // _ROW * 2, _NOWHERE, np.int64)
+            more["rows"] = np.zeros(len(more["keys"]), np.int32)
+            enter_rows(arrays.keys, arrays.rows, more["keys"], more["rows"])
         if slots_left(arrays) < _SLOTS_OF_A_STEP:
             slots = 2 * len(arrays.block_of) + _SLOTS_OF_A_STEP
             more["contents"] = np.resize(arrays.contents, slots * self.block_pages)
             more["block_of"] = np.resize(arrays.block_of, slots)
             more["spare_slots"] = np.resize(arrays.spare_slots, slots)
-        if int(numbers[_DRAWN]) + 2 * count > len(arrays.draws):
-            more["draws"] = self._random.random(max(4096, 2 * count))
-            numbers[_DRAWN] = 0
+        if int(numbers[_DRAWS]) + _DRAWS_OF_A_STEP > len(arrays.draws):
+            more["draws"] = self._random.random(_DRAWN_AT_ONCE)
+            numbers[_DRAWS] = 0
         if more:
             self._arrays = arrays._replace(**more)
 
@@ -347,8 +350,8 @@ def forget(arrays: Arrays, entry: int) -> None:
         arrays.contents[place] = _NOWHERE
         lose_page(arrays, arrays.block_of[place // numbers[_PAGES_OF_A_BLOCK]])
     elif place == _NO_ENTRY:
-        draw = numbers[_DRAWN]
-        numbers[_DRAWN] += 2
+        draw = numbers[_DRAWS]
+        numbers[_DRAWS] += 2
         if arrays.draws[draw] * numbers[_NEVER_WRITTEN] < numbers[_ANONYMOUS]:
             block = block_of_anonymous(arrays, int(arrays.draws[draw + 1] * numbers[_ANONYMOUS]))
             add_anonymous(arrays, block, -1)
@@ -374,6 +377,16 @@ def slots_left(arrays: Arrays) -> int:
     """Return how many blocks can get a slot."""
     slots: int = arrays.numbers[_SPARE_SLOTS] + len(arrays.block_of) - arrays.numbers[_SLOTS]
     return slots
+
+
+@compiled
+def has_room(arrays: Arrays) -> bool:
+    """Return whether the arrays have room for one more page, and for a collection."""
+    return (
+        arrays.numbers[_ROWS] * _ROW < len(arrays.places)
+        and slots_left(arrays) >= _SLOTS_OF_A_STEP
+        and arrays.numbers[_DRAWS] + _DRAWS_OF_A_STEP <= len(arrays.draws)
+    )
 
 
 @compiled
@@ -441,17 +454,17 @@ def collect(arrays: Arrays) -> int:
 
 @compiled
 def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
-    """Write pages while there are slots; return how many are written and moved, and blocks erased."""
+    """Write pages while the arrays have room; return how many are written and moved, and blocks erased."""
     numbers, moves, erasures = arrays.numbers, 0, 0
     for page in range(start, start + count):
         if numbers[_HOST + 1] == numbers[_PAGES_OF_A_BLOCK]:
             while numbers[_FREE] <= _LEAST_FREE:
-                if slots_left(arrays) < _SLOTS_OF_A_STEP:
+                if not has_room(arrays):
                     return page - start, moves, erasures
                 moves += collect(arrays)
                 erasures += 1
             open_block(arrays, _HOST)
-        if slots_left(arrays) < _SLOTS_OF_A_STEP:
+        if not has_room(arrays):
             return page - start, moves, erasures
         entry = make_entry(arrays, page)
         forget(arrays, entry)
@@ -461,7 +474,10 @@ def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
 
 
 @compiled
-def discard_pages(arrays: Arrays, start: int, count: int) -> None:
-    """See `PageMap.discard`; the arrays have room."""
+def discard_pages(arrays: Arrays, start: int, count: int) -> int:
+    """Discard pages while the arrays have room; return how many."""
     for page in range(start, start + count):
+        if not has_room(arrays):
+            return page - start
         forget(arrays, make_entry(arrays, page))
+    return count

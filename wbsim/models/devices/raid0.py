@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wbsim.models.bio import BlockDevice, Write
-from wbsim.models.devices.piece import Piece, uses_behind
+from wbsim.models.bio import BlockDevice, Piece, Write
+from wbsim.models.devices.piece import uses_behind
 from wbsim.models.devices.spec import Raid0Spec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment

@@ -36,8 +36,13 @@ class DeviceSpec(Spec):
 
     @property
     def volatile(self) -> bool:
-        """True if only a flush makes a completed write survive a power cut, and takes time for it."""
+        """True if only a flush makes a completed write survive a power cut."""
         return False
+
+    @property
+    def made_safe(self) -> tuple[str, str]:
+        """The key of a volatile device, and its value, with which a completed write survives a power cut."""
+        return "protected", "true"
 
     @property
     def rotates(self) -> bool:
@@ -210,7 +215,8 @@ class DiskSpec(DeviceSpec):
     * ``turn_time``: the time of one rotation.
     * ``track_seek``: the time of a seek to the next track.
     * ``full_seek``: the time of a seek across the complete disk.
-    * ``cache``: the size of the write cache.
+    * ``cache``: the size of the write cache; 0: a write completes when it is on the platters.
+    * ``segments``: the number of writes that the cache can hold.
     * ``link``: the rate at which writes fill the ``cache``.
     """
 
@@ -222,12 +228,23 @@ class DiskSpec(DeviceSpec):
     track_seek: Ns
     full_seek: Ns
     cache: BytesOrNone
+    segments: Count
     link: BytesPerS
 
     @property
     def capacity(self) -> int:
         """The capacity (bytes)."""
         return self.size
+
+    @property
+    def volatile(self) -> bool:
+        """See `DeviceSpec.volatile`."""
+        return self.cache > 0
+
+    @property
+    def made_safe(self) -> tuple[str, str]:
+        """See `DeviceSpec.made_safe`."""
+        return "cache", '"0 B"'
 
     @property
     def rotates(self) -> bool:
@@ -256,6 +273,12 @@ class Raid0Spec(DeviceSpec):
     def volatile(self) -> bool:
         """See `DeviceSpec.volatile`: true if a member is volatile."""
         return any(member.volatile for member in self.members)
+
+    @property
+    def made_safe(self) -> tuple[str, str]:
+        """See `DeviceSpec.made_safe`: the key of the members."""
+        key, value = self.members[0].made_safe
+        return f"members.{key}", value
 
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
         """See `DeviceSpec.parts`."""
@@ -301,9 +324,23 @@ class WriteCacheSpec(DeviceSpec):
 
 
 class NullSpec(DeviceSpec):
-    """The null device (null_blk without delays)."""
+    """The null device (null_blk without delays).
+
+    * ``cache``: the device asks for flushes, as if it had a volatile cache.
+    """
 
     kind: Literal["null"] = "null"
+    cache: Flag = False
+
+    @property
+    def volatile(self) -> bool:
+        """See `DeviceSpec.volatile`."""
+        return self.cache
+
+    @property
+    def made_safe(self) -> tuple[str, str]:
+        """See `DeviceSpec.made_safe`."""
+        return "cache", "false"
 
 
 class LoopSpec(DeviceSpec):
@@ -317,3 +354,8 @@ class LoopSpec(DeviceSpec):
     kind: Literal["loop"] = "loop"
     command_time: Ns
     page_time: Ns
+
+    @property
+    def volatile(self) -> bool:
+        """See `DeviceSpec.volatile`: the file's pages are lost, so the driver takes flushes."""
+        return True

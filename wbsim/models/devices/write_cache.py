@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wbsim.models.bio import BlockDevice, Write
+from wbsim.models.bio import BlockDevice, Piece, Write
 from wbsim.models.devices.intake import Intake
-from wbsim.models.devices.piece import Piece, uses_behind
+from wbsim.models.devices.piece import uses_behind
 from wbsim.models.devices.spec import WriteCacheSpec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
