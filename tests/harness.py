@@ -236,7 +236,7 @@ class BlockLayer:
         scheduler: Any = "noop", pool: Any = "request_list",
         device: Callable[[Environment], Any] | None = None, limits: QueueLimits = LIMITS,
         wake_ns: int = 1_000, costs: tuple[int, int, int] = (100, 10, 1_000), env: Environment | None = None,
-        wbt: bool = False, interrupts: Any = "any", cpus: int = 1,
+        wbt: bool = False, volatile: bool = False, interrupts: Any = "any", cpus: int = 1,
     ) -> None:  # fmt: skip
         self.env = env or Environment()
         self.device: Any = SlowDevice(self.env, latency_ns) if device is None else device(self.env)
@@ -272,7 +272,7 @@ class BlockLayer:
             device=self.device,
             scheduler=io_scheduler(scheduler),
             processors=Processors(self.env, cpus, SchedulerRules(10**9), lambda: 0.0),
-            volatile=wbt,
+            volatile=volatile or wbt,
             wbt=wbt,
         )
 

@@ -13,6 +13,21 @@ from wbsim.models.io_schedulers.releases import modelled, refusal
 from wbsim.models.step_lengths import StepLengths
 
 DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743")
+_STEADY = 'ftl = { spare = 0.1, erase_block = "64 MiB", erase_time = "3 ms", state = "steady" }'
+_FULL = 'ftl = { spare = 0.5, erase_block = "256 MiB", erase_time = "0 s", state = "fresh", fill = 0.9 }'
+_SLC = (
+    'slc = { fixed = "256 KiB", dynamic = "1 MiB", program_time = "90 us", when_full = "fold",'
+    ' fold_after = "2 ms" }'
+)
+_FLASH: list[list[str]] = [[], [], [_STEADY], [_FULL, _SLC], [_SLC, 'suspend_time = "30 us"']]
+STATES: dict[str, list[list[str]]] = {
+    "loop": [[]],
+    "sata-ssd": [*_FLASH, ['flush_time = "700 us"']],
+    "sata-disk": [[], ["segments = 2"], ['cache = "0 B"'], ['cache = "64 KiB"', "segments = 1"]],
+    "pm9a3": [*_FLASH, ["protected = false", 'flush_time = "1 ms"']],
+    "bm1743": _FLASH,
+}
+"""By drive, the keys of its device of which one list is drawn."""
 FLUSHERS = (
     '{ kind = "per_bdi" }', '{ kind = "pdflush" }',
     '{ kind = "pdflush", min_threads = 1, max_threads = 3 }',
@@ -45,8 +60,10 @@ def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
     there = [name for name in modelled() if refusal(name, kernel) is None]
     scheduler = draw(st.sampled_from(there))
     batch = ", fifo_batch = 3" if scheduler in ("deadline", "mq-deadline") else ""
+    disk = draw(st.sampled_from(DISKS))
     return [
-        f'machine.disks.{name}.like = "{draw(st.sampled_from(DISKS))}"',
+        f'machine.disks.{name}.like = "{disk}"',
+        *(f"machine.disks.{name}.device.{line}" for line in draw(st.sampled_from(STATES[disk]))),
         f'machine.disks.{name}.queue.elevator = {{ scheduler = "{scheduler}"{batch} }}',
         f"machine.disks.{name}.queue.nr_requests = {draw(st.sampled_from([4, 31, 128]))}",
         f"machine.disks.{name}.queue.driver_depth = {draw(st.sampled_from([1, 3, 128]))}",

@@ -230,7 +230,8 @@ def test_described_machine_runs_an_experiment(
     assert "[disks.nvme0n1]  # 900 GB\n" in box.read_text()
     limits, queue = machine.disks["nvme0n1"].queue.limits, machine.disks["nvme0n1"].queue
     assert (limits.max_sectors_bytes, limits.max_segments) == (128 << 10, 33)
-    assert (queue.nr_requests, queue.write_cache, queue.wbt) == (1023, "write through", False)
+    assert (queue.nr_requests, queue.wbt) == (1023, False)
+    assert not machine.disks["nvme0n1"].device.volatile
     assert (machine.disks["nvme0n1"].device.kind, machine.disks["sda"].device.kind) == ("ssd", "disk")
     scale = machine.processors.provenance("writer_scale")
     assert (scale.origin.value, scale.low, scale.high) == ("assumed", 0.3, 3.0)
@@ -256,7 +257,7 @@ def test_described_ssd_with_write_through_is_protected(
     )
     (case,) = load(config).cases
     drive: Any = case.scenario.machine.disks["sda"]
-    assert (drive.queue.write_cache, drive.device.protected) == (cache, protected)
+    assert (drive.device.volatile, drive.device.protected) == (not protected, protected)
 
 
 @pytest.mark.parametrize("said", ["x", "1.5", "64 65", "²", "9" * 5_000, "\\xff", 'a"\nb = "c'])

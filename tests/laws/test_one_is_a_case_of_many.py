@@ -77,7 +77,7 @@ title = "an SSD with XFS and a disk with ext4, and nothing between them"
 [scenario]
 machine.like = "p13-vm"
 machine.disks.one = {{ like = "sata-ssd" }}
-machine.disks.two = {{ like = "sata-disk" }}
+machine.disks.two = {{ like = "sata-disk", device.speed = "x8" }}
 machine.processors.exit_time = "0 s"
 machine.processors.paths.block.complete_ns = "0 ns" # an interrupt hits anybody
 kernel.like = "{kernel}"

@@ -10,9 +10,11 @@ from mypy_extensions import mypyc_attr
 READ: Final = "R"
 """The op of a read."""
 FLUSH: Final = "FW"
-"""The op of a write with PREFLUSH and FUA, such as a record of a log.
+"""The op of a flush, or of a write with PREFLUSH: earlier writes are safe before it."""
+FLUSH_FUA: Final = "FWF"
+"""The op of a write with PREFLUSH and FUA, such as a record of a log: it is safe, too, when it completes.
 
-A device with a volatile cache gets its steps: ``F``, a flush, and a write with FUA, ``WF``, or without.
+A device with a volatile cache gets the steps of both: a flush, ``F``, and a write, with FUA (``WF``) or not.
 """
 DISCARD: Final = "D"
 """The op of a discard, which has a separate size limit."""

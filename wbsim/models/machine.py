@@ -226,11 +226,7 @@ class _Builder:
         self._superblocks = {
             name: self._mount(name, start_byte // PAGE_BYTES) for name, start_byte in scenario.first_bytes()
         }
-        self._mounted_at = {
-            plain_path(scenario.mounts[name].at): sb for name, sb in self._superblocks.items()
-        }
-        inodes = [sb.inodes for sb in self._superblocks.values()]
-        Kswapds(self._parts, self._cpu.nodes, self._cache, inodes)
+        Kswapds(self._parts, self._cpu.nodes, self._cache, [sb.inodes for sb in self._superblocks.values()])
         self._throttle = self._make_throttle()
         self._flushers = self._make_flushers()
         self._calls = self._system_calls()

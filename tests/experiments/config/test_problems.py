@@ -48,14 +48,14 @@ ARRAY = '{ kind = "raid0", chunk = "64 KiB", members = { like = "sata-disk", cou
         ("md0", [f"machine.disks.md0.device = {ARRAY}"], "machine.disks.md0.queue: is missing; give a value"),
         (
             "md0", [f"machine.disks.md0.device = {ARRAY}", "machine.disks.md0.queue.nr_requests = 4"],
-            "machine.disks.md0.queue: lacks limits, elevator, driver_depth, write_cache, wbt, interrupts;"
+            "machine.disks.md0.queue: lacks limits, elevator, driver_depth, wbt, interrupts;"
             " give a value for each",
         ),
         ("new", ["machine.disks.new = {}"], "machine.disks.new: lacks queue, device; give a value for each"),
         (
             "sda", ['machine.device = { kind = "disk" }'],
-            "machine.device: lacks size, outer, inner, turn_time, track_seek, full_seek, cache, link;"
-            " give a value for each",
+            "machine.device: lacks size, outer, inner, turn_time, track_seek, full_seek, cache, segments,"
+            " link; give a value for each",
         ),
         (
             "sda", ['machine.device = { kind = "raid0", chunk = "64 KiB", members = [{}] }'],

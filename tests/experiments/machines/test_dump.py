@@ -161,8 +161,8 @@ def test_every_file_of_a_queue_becomes_a_key(tmp_path: Path) -> None:
     """
     queue = {
         "max_sectors_kb": "1280", "max_segments": "168", "max_segment_size": "4294967295", "nomerges": "2",
-        "nr_requests": "64", "write_cache": "write back", "wbt_lat_usec": "75000", "rotational": "0",
-        "scheduler": "[none] mq-deadline",
+        "nr_requests": "64", "write_cache": "write back", "fua": "1", "wbt_lat_usec": "75000",
+        "rotational": "0", "scheduler": "[none] mq-deadline",
     }  # fmt: skip
     disk = {"sys/block/nvme0n1/size": "2048\n"}
     disk |= {f"sys/block/nvme0n1/queue/{name}": f"{text}\n" for name, text in queue.items()}
@@ -171,8 +171,9 @@ def test_every_file_of_a_queue_becomes_a_key(tmp_path: Path) -> None:
         'like = "pm9a3"  # assumed: the kernel does not know its speed', 'device.size = "1048576 B"',
         'queue.limits.max_sectors_bytes = "1280 KiB"', "queue.limits.max_segments = 168",
         'queue.limits.max_segment_bytes = "4294966272 B"', "queue.limits.nomerges = 2",
-        "queue.nr_requests = 64", "queue.driver_depth = 64", 'queue.write_cache = "write back"',
-        'queue.elevator.scheduler = "none"', "queue.wbt = true",
+        "queue.nr_requests = 64", "queue.driver_depth = 64",
+        "queue.fua = true", 'queue.elevator.scheduler = "none"', "queue.wbt = true",
+        "device.protected = false",
     ]  # fmt: skip
     dump(
         tmp_path,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wbsim.models.bio import FLUSH, Bio, Request, Write
+from wbsim.models.bio import FLUSH, FLUSH_FUA, Bio, Request, Write
 from wbsim.models.block.flush import TIMEOUT_NS, FlushQueue
 from wbsim.models.devices.spec import SsdSpec
 from wbsim.models.devices.ssd import Ssd
@@ -45,7 +45,7 @@ def run(fua: bool, *requests: tuple[float, int]) -> tuple[list[tuple[float, str]
         def done() -> None:
             ends[number] = env.now / MS
 
-        flushes.submit(Request(Bio(8 * number, sectors, op=FLUSH)), done)
+        flushes.submit(Request(Bio(8 * number, sectors, op=FLUSH_FUA)), done)
 
     for number, (at_ms, sectors) in enumerate(requests):
         env.call_at(round(at_ms * MS), 0, lambda request=(number, sectors): give(*request))  # type: ignore[misc]
@@ -135,8 +135,8 @@ def durable_rate(jobs: int, flush_time: int) -> float:
 def test_durable_writes_of_many_jobs_share_flushes(drive: str, alone: int, jobs: int, measured: int) -> None:
     """The flush time is set from one job, and the rate of more jobs follows: within 25 % of the measured one.
 
-    A flush serves the jobs that came while the one before was at the drive, so n jobs reach about n / 2 times
-    the rate of one.  With 12 jobs, the 860 PRO had a quarter less than that.  The source of the drives is JJ of
+    A flush serves the jobs that came while the one before was at the drive.  So n jobs reach about n / 2
+    times the rate of one; with 12 jobs, the 860 PRO had a quarter less.  The source is JJ of
     docs/kernel/devices.md.
     """
     flush_time = S // alone - 147 * US  # minus two commands, the latencies, the transfer and the program

@@ -227,7 +227,7 @@ def test_disk_sweeps_upwards_and_wraps() -> None:
     assert ends == [4_096 * i for i in range(1, 6)]
 
 
-def test_disk_holds_a_few_writes_until_they_are_on_the_platters() -> None:
+def test_disk_holds_as_many_writes_as_segments() -> None:
     """A cache of two segments takes a third write when the first is on the platters.
 
     Write 1 takes 20 480 for its 8 sectors at sector 0.  Write 3 then takes 4 096 on the link.

@@ -68,7 +68,7 @@ def test_commit_logs_each_block_once_and_flushes_the_device() -> None:
         yield from log.journal.force(thread)
 
     requests = log.run(body)
-    assert requests[:4] == [(1_000, 128, "W"), (1_128, 128, "W"), (1_256, 6, "W"), (1_262, 1, "FW")]
+    assert requests[:4] == [(1_000, 128, "W"), (1_128, 128, "W"), (1_256, 6, "W"), (1_262, 1, "FWF")]
     assert requests[4:] == [(0, 128, "W"), (128, 128, "W"), (256, 4, "W")]
     assert log.journal.written_bytes == 263 * 4096
 
@@ -119,7 +119,7 @@ def test_commit_timer_is_rounded_up_to_a_second(since_ns: int, commit_ns: int) -
         yield from log.journal.start_handle(thread, 3)
         log.journal.stop_handle(3, [7])
 
-    assert log.run(body, until_ns=60 * S) == [(1_000, 2, "W"), (1_002, 1, "FW"), (7, 1, "W")]
+    assert log.run(body, until_ns=60 * S) == [(1_000, 2, "W"), (1_002, 1, "FWF"), (7, 1, "W")]
     times = log.layer.device.times
     assert commit_ns <= times[0] < commit_ns + 1_000_000
     assert times[2] - times[1] == pytest.approx(30 * S, abs=1_000_000)
@@ -137,7 +137,7 @@ def test_a_transaction_is_at_most_a_third_of_the_journal() -> None:
             yield from log.journal.start_handle(thread, 30)
             log.journal.stop_handle(30, [number])
 
-    assert log.run(body, until_ns=1 * S) == [(1_000, 50, "W"), (1_050, 1, "FW")]
+    assert log.run(body, until_ns=1 * S) == [(1_000, 50, "W"), (1_050, 1, "FWF")]
 
 
 def test_reserved_credits_are_at_most_half_a_transaction() -> None:
@@ -232,7 +232,7 @@ def test_a_transaction_is_committed_at_its_own_age() -> None:
     commits = [
         when // 1_000_000
         for when, request in zip(log.layer.device.times, log.layer.device.requests, strict=True)
-        if request.op == "FW"
+        if request.op == "FWF"
     ]
     assert commits == [400, 7_000]
 
@@ -248,7 +248,7 @@ def test_a_handle_without_a_block_begins_no_transaction() -> None:
         yield from log.journal.start_handle(thread, 3)
         log.journal.stop_handle(3, (1,))
 
-    assert log.run(body)[:2] == [(1_000, 2, "W"), (1_002, 1, "FW")]
+    assert log.run(body)[:2] == [(1_000, 2, "W"), (1_002, 1, "FWF")]
     assert 7 * S <= log.layer.device.times[0] < 7 * S + S // 10
 
 

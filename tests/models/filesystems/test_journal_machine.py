@@ -158,7 +158,7 @@ class JournalMachine(RuleBasedStateMachine):
                     self.place.setdefault(block, []).append(at)
             else:
                 self.transaction += blocks
-                if request.op == "FW":
+                if request.op == "FWF":
                     self.committed(at, blocks[0])
 
     def committed(self, at: int, last: int) -> None:

@@ -50,6 +50,7 @@ def test_prealloc_follows_the_era_or_allocsize() -> None:
         tries_writes=True,
         pagevec=14,
         cil="spinlock",
+        log_flushes="records",
     )
     assert prealloc(rules, None) == Prealloc(16, 1, True, 1, True)
     assert prealloc(rules, None, 4) == Prealloc(16, 1, True, 4, True)

@@ -64,7 +64,7 @@ def test_log_lies_in_the_middle_group() -> None:
     text = loop_config("fs_mark -S0 -k -n 9 -s 4096 -L 1 -d a", dirty_mib=8, more="sync_after = true")
     signals, logged = Signals(), list[int]()
     signals.block_bio_queue.observers.append(
-        lambda _, bio, task: logged.append(bio.start_sector) if bio.op == "FW" else None
+        lambda _, bio, task: logged.append(bio.start_sector) if bio.op == "FWF" else None
     )
     machine = build(parse(text, "x.toml").cases[0].scenario, 1, signals=signals)
     machine.run()

@@ -31,9 +31,33 @@ def test_large_checkpoint_is_pushed_in_successive_records() -> None:
     of = Log()
     of.commit(16_383, MetaBuffer(0, 8))
     of.at(500, of.commit, 1, MetaBuffer(8, 8))
-    assert of.run() == [(5_000 + 8 * i, 8, "FW") for i in range(4)] + [(5_032, 5, "FW")]
+    assert of.run() == [(5_000 + 8 * i, 8, "FWF") for i in range(4)] + [(5_032, 5, "FWF")]
     assert of.log.written_bytes == 4 * 4_096 + 5 * 512
     assert of.log.checkpoint == 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "volatile", "iclogs", "commands"),
+    [
+        ("5.13", True, 1, ["F", "W", "F"] * 5),
+        ("5.14", True, 8, ["F", "W", *"WWW", "F", "W", "F"]),
+        ("5.14", False, 8, ["FWF"] * 5),
+    ],
+)
+def test_checkpoint_is_flushed_at_its_ends(
+    kernel: str, volatile: bool, iclogs: int, commands: list[str]
+) -> None:
+    """From 5.14 on only the first and the last of five records bring a flush; the device has no FUA.
+
+    The last waits until the others are written, because its first flush makes them safe.  A device without a
+    volatile cache gets the records as they are.
+    """
+    of = Log(kernel, volatile, iclogs=iclogs)
+    of.commit(16_384, MetaBuffer(0, 8))
+    ops = [op for _, _, op in of.run()]
+    assert sorted(ops) == sorted(commands)
+    if kernel == "5.14" and volatile:
+        assert (ops[:1], ops[-3:]) == (["F"], ["F", "W", "F"])
 
 
 def test_no_more_records_are_in_flight_than_there_are_buffers() -> None:
@@ -68,7 +92,7 @@ def test_log_wraps_before_a_record_that_does_not_fit(sectors: int) -> None:
     for i in range(6):
         of.at(i * 10_000_000, of.commit, 3_584, MetaBuffer(8 * i, 8))
         of.at(i * 10_000_000 + 1, of.log.want_push)
-    starts = [start for start, _, op in of.run() if op == "FW"]
+    starts = [start for start, _, op in of.run() if op == "FWF"]
     assert starts == [5_000, 5_008, 5_016, 5_024, 5_032, 5_000]
 
 
@@ -101,7 +125,7 @@ def test_sync_interval_forces_the_log_and_writes_its_items() -> None:
     of.at(1_000, of.log.want_push)
     of.at(S // 2, of.commit, 100, MetaBuffer(0, 8), MetaBuffer(24, 8))
     requests = of.run(2 * S - 1)
-    assert [request for request in requests if request[2] == "FW"] == [(5_000, 2, "FW"), (5_002, 2, "FW")]
+    assert [request for request in requests if request[2] == "FWF"] == [(5_000, 2, "FWF"), (5_002, 2, "FWF")]
     assert [request for request in requests if request[2] == "W"] == [(116, 8, "W"), (180, 8, "W")]
     assert [item.start_sector for item in of.log.ail] == [0, 24]
 
@@ -115,7 +139,7 @@ def test_log_is_forced_at_the_end_of_each_interval() -> None:
     forced = [
         when // 1_000_000
         for when, request in zip(of.layer.device.times, of.layer.device.requests, strict=True)
-        if request.op == "FW"
+        if request.op == "FWF"
     ]
     assert forced == [1_000, 2_000, 3_000, 4_000]
 
@@ -175,7 +199,7 @@ def test_records_are_synchronous_and_buffers_are_not() -> None:
     of.at(10_000_000, of.log.want_ail, MIB)
     of.run()
     assert [(r.op, r.sync, r.segments) for r in of.layer.device.requests] == [
-        ("FW", True, 1),
+        ("FWF", True, 1),
         ("W", False, 32),
     ]
 
@@ -256,7 +280,7 @@ def test_commit_during_a_push_waits_for_another_push() -> None:
     of.at(0, of.commit, 100, MetaBuffer(0, 8))
     of.at(1, of.log.want_push)
     of.at(1_500, of.commit, 100, MetaBuffer(8, 8))
-    assert of.run() == [(5_000, 2, "FW")]
+    assert of.run() == [(5_000, 2, "FWF")]
 
 
 @pytest.mark.parametrize("push_ns", [None, 4_000])
@@ -272,7 +296,7 @@ def test_pass_begins_with_a_log_force_if_memory_is_full(push_ns: int | None) -> 
     of.at(8_000, setattr, of.cache, "reclaiming", True)
     of.at(8_000, of.log.want_ail, 0)
     requests = of.run(50_000_000)
-    assert [request[2] for request in requests] == ["FW", "W"]
+    assert [request[2] for request in requests] == ["FWF", "W"]
     assert of.layer.device.times[0] + of.layer.device.latency_ns <= of.layer.device.times[1]
 
 

@@ -107,7 +107,7 @@ class XfsLogs(RuleBasedStateMachine):
         return [
             request.start_sector
             for request, when in zip(device.requests, device.times, strict=True)
-            if request.op == "FW" and when + device.latency_ns <= now
+            if request.op == "FWF" and when + device.latency_ns <= now
         ]
 
     @invariant()
@@ -119,7 +119,7 @@ class XfsLogs(RuleBasedStateMachine):
         pushed = [
             n for number in sorted(self.size) if number < log.checkpoint for n in self.records_of(number)
         ]
-        records = [request for request in device.requests if request.op == "FW"]
+        records = [request for request in device.requests if request.op == "FWF"]
         assert [record.sectors for record in records] == pushed[: len(records)]
         assert log.written_bytes <= 512 * sum(pushed)
         at = 0

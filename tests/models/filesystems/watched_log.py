@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.harness import BlockLayer
+from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.filesystems.xfs.log import MetaBuffer, XfsLog
 from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
 from wbsim.sim.units import KIB, MIB, S
@@ -18,8 +19,8 @@ class Log:
     16 KiB.  The plug of 2.6.39 keeps the order of the bios, so the device sees the log's own order.
     """
 
-    def __init__(self, **changes: Any) -> None:
-        self.layer = BlockLayer(era="2.6.39", pool="request_list")
+    def __init__(self, kernel: str = "2.6.39", volatile: bool = False, **changes: Any) -> None:
+        self.layer = BlockLayer(era="2.6.39", pool="request_list", volatile=volatile)
         self.env = self.layer.env
         self.cache: Any = SimpleNamespace(reclaiming=False)
         fields = {
@@ -29,7 +30,8 @@ class Log:
         self.log = XfsLog(
             parts=self.layer.parts, queue=self.layer.queue,
             spec=LogSpec.model_validate({**fields, **changes}),
-            costs=LogCosts(commit_ns=0, item_ns=0, record_ns=1_000, buffer_ns=10), cil="spinlock",
+            costs=LogCosts(commit_ns=0, item_ns=0, record_ns=1_000, buffer_ns=10),
+            rules=KERNELS[kernel].filesystems["xfs"],
             start_sector=5_000, first_sector=100, cache=self.cache,
         )  # fmt: skip
         self.log.start()

@@ -148,6 +148,7 @@ CHANGES: Final = tuple(
         ("filesystems.xfs.pagevec", "6.9", 15, 31),
         ("filesystems.xfs.unwritten", "5.8", False, True),
         ("filesystems.xfs.cil", "6.0", "spinlock", "per_cpu"),
+        ("filesystems.xfs.log_flushes", "5.14", "records", "ends"),
         ("filesystems.xfs.large_folios", "6.6", False, True),
         ("filesystems.xfs.zeroing_converts", "6.10", False, True),
         # ext4

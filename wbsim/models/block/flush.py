@@ -3,8 +3,8 @@
 Stands for block/blk-flush.c.  A request with PREFLUSH and FUA takes up to three steps:
 
 1. A flush, so that all earlier writes are safe.
-2. Its data.  A device that knows FUA completes it when it is safe.
-3. For another device, a second flush.
+2. Its data.  With FUA, a device that knows it completes the data when it is safe.
+3. With FUA on another device, a second flush.
 
 While a flush is at the device, other requests come to wait for one, and share the next.  The next flush is
 sent when no data of step 2 is at the device, because this data may need a flush, too.
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from wbsim.models.bio import BlockDevice, Piece, Request
+from wbsim.models.bio import FLUSH_FUA, BlockDevice, Piece, Request
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import S
 
@@ -27,11 +27,11 @@ TIMEOUT_NS: Final = 5 * S
 
 
 class Step(NamedTuple):
-    """A request that waits for a flush, *before* or behind its data."""
+    """A request that waits for its first flush, or for the one behind its data."""
 
     request: Request
     done: Callable[[], None]
-    before: bool
+    is_first: bool
 
 
 class FlushQueue:
@@ -43,14 +43,14 @@ class FlushQueue:
         self._fua = fua
         self._pending: list[Step] = []
         self._pending_since_ns = 0
-        self._running: list[Step] = []
+        self._at_device: list[Step] = []
         self._data = 0  # the requests in step 2
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
-        """Start *request*, which has PREFLUSH and FUA; call *done* when it completes (blk_insert_flush)."""
-        self._wait(Step(request, done, before=True))
+        """Start *request*, which has PREFLUSH; call *done* when it completes (blk_insert_flush)."""
+        self._add(Step(request, done, is_first=True))
 
-    def _wait(self, step: Step) -> None:
+    def _add(self, step: Step) -> None:
         if not self._pending:
             self._pending_since_ns = self._env.now
         self._pending.append(step)
@@ -58,20 +58,21 @@ class FlushQueue:
 
     def _kick(self) -> None:
         """blk_kick_flush: send a flush for all requests that wait for one."""
-        if self._running or not self._pending:
+        if self._at_device or not self._pending:
             return
         if self._data and self._env.now < self._pending_since_ns + TIMEOUT_NS:
             return
-        self._running, self._pending = self._pending, []
+        self._at_device, self._pending = self._pending, []
         self._device.submit(Piece(0, 0, "F"), self._end_flush)
 
     def _end_flush(self) -> None:
         """flush_end_io: let each of the requests take its next step."""
-        steps, self._running = self._running, []
-        for request, done, before in steps:
-            if before and request.end_sector > request.start_sector:
+        steps, self._at_device = self._at_device, []
+        for request, done, is_first in steps:
+            if is_first and request.end_sector > request.start_sector:
                 self._data += 1
-                data = Piece(request.start_sector, request.end_sector, "WF" if self._fua else "W")
+                fua = self._fua and request.op == FLUSH_FUA
+                data = Piece(request.start_sector, request.end_sector, "WF" if fua else "W")
                 self._device.submit(data, partial(self._end_data, request, done))
             else:
                 done()
@@ -80,8 +81,8 @@ class FlushQueue:
     def _end_data(self, request: Request, done: Callable[[], None]) -> None:
         """mq_flush_data_end_io."""
         self._data -= 1
-        if self._fua:
+        if self._fua or request.op != FLUSH_FUA:
             done()
             self._kick()
         else:
-            self._wait(Step(request, done, before=False))
+            self._add(Step(request, done, is_first=False))

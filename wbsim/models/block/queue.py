@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
-from wbsim.models.bio import FLUSH, READ, Bio, BlockDevice, IoScheduler, Request
+from wbsim.models.bio import FLUSH, FLUSH_FUA, READ, Bio, BlockDevice, IoScheduler, Request
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.flush import FlushQueue
 from wbsim.models.block.merge import bounds_of
@@ -24,6 +24,8 @@ from wbsim.models.scheduler.cpu import ANY_CPU, Processors
 from wbsim.sim.engine import Task
 from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES
+
+_FLUSHES: Final = (FLUSH, FLUSH_FUA)
 
 
 @dataclass
@@ -199,7 +201,7 @@ class Queue:
             request.cpu = cpu
             if self._plug is not None:
                 self._gather(request, self._plug)
-            elif request.nomerge and request.op == FLUSH:
+            elif request.nomerge and request.op in _FLUSHES:
                 self._flushes.append(request)
             elif not sorts and not elevator.requests and stat.in_flight < self._depth:
                 self._dispatch(request)
@@ -250,7 +252,7 @@ class Queue:
         if self.signals.block_rq_issue.observers:
             self.signals.block_rq_issue.emit(request=request)
         done = partial(self._on_complete, request)
-        if self._flush is not None and request.op == FLUSH:
+        if self._flush is not None and request.op in _FLUSHES:
             self._flush.submit(request, done)
         else:
             self._device.submit(request, done)

@@ -87,8 +87,8 @@ class QueueSpec(Spec):
 
     * ``nr_requests``: the number of requests in the pool of the queue.
     * ``driver_depth``: the largest number of requests that the driver has at once.
-    * ``write_cache``: the kind of the device's cache, as in sysfs.  It may be left out, because the device
-      decides: a queue of a device with a volatile cache is write back, any other is write through.
+    * ``write_cache``: the kind of the device's cache, as in sysfs.  The device decides, so it may be left
+      out: a device with a volatile cache is write back, any other is write through.
     * ``fua``: the device completes a write with FUA only when it is safe.
     * ``wbt``: the queue has writeback throttling, in kernels that have it; wbt_lat_usec is not 0.
     * ``interrupts``: the processor that the end of a request interrupts.  ``any``: a random processor.

@@ -52,7 +52,7 @@ class Disk(BlockDevice):
         self._rank = env.next_rank()
         self._room_sectors, self._most_segments = spec.cache // SECTOR_BYTES, spec.segments
         self._keeps = spec.cache > 0
-        self._waiting: deque[tuple[Write, Callable[[], None]]] = deque()  # writes that are not in the cache
+        self._writes: deque[tuple[Write, Callable[[], None]]] = deque()  # writes that are not in the cache
         self._reads: list[tuple[Write, Callable[[], None]]] = []
         self._cached: SortedDict[tuple[int, int], Segment] = SortedDict()  # by first sector and number
         self._number = self._sectors = 0  # of all segments so far, and of the cached sectors
@@ -71,7 +71,7 @@ class Disk(BlockDevice):
         elif request.op == DISCARD:
             self._ends.add(self._link.take(0), done)
         else:
-            self._waiting.append((request, done))
+            self._writes.append((request, done))
         self._go_on()
 
     def _go_on(self) -> None:
@@ -84,14 +84,14 @@ class Disk(BlockDevice):
 
     def _admit(self) -> None:
         """Take waiting writes into the cache while it has room; an empty cache takes any write."""
-        while self._waiting:
-            request, done = self._waiting[0]
+        while self._writes:
+            request, done = self._writes[0]
             start, end = request.start_sector, request.end_sector
             segments = len(self._cached) + len(self._moving)
             flushes = self._keeps and request.op == "F"
             if segments and (flushes or self._is_full(end - start, segments)):
                 break
-            self._waiting.popleft()
+            self._writes.popleft()
             in_cache_ns = self._link.take(end - start)
             on_platters = end > start and ("F" in request.op or not self._keeps)
             if not on_platters:

@@ -296,6 +296,12 @@ _XFS: Final = (
          "Commits no longer share one lock: creat(2) and unlink(2) grow with the processors."),
     ),
     _history(
+        "filesystems.xfs.log_flushes",
+        ("2.6.29", "records", f"{_XFS_LOG} [V 5.11]: xlog_write_iclog"),
+        ("5.14", "ends", f"{_XFS_LOG} [V 5.11, 5.14.2]: XLOG_ICL_NEED_FLUSH, XLOG_ICL_NEED_FUA",
+         "A checkpoint costs two flushes instead of one for each record, on drives with a volatile cache."),
+    ),
+    _history(
         "filesystems.xfs.large_folios",
         ("2.6.29", False, f"{_XFS_WRITES} [V 5.19, 6.4.6, 6.5]"),
         ("6.6", True, f"{_XFS_WRITES} [V 6.5, 6.6]; on 6.18: docs/measurements.md H",

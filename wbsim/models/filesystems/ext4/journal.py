@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from wbsim.models.bio import FLUSH, Bio
+from wbsim.models.bio import FLUSH_FUA, Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.filesystems.ext4.spec import OVERHEAD, JournalSpec
 from wbsim.models.interfaces import Thread
@@ -227,7 +227,7 @@ class Journal:
         self._kthread.spent.log += len(blocks) * self._block_ns
         yield len(blocks) * self._block_ns
         yield from self._write(self._kthread, (self._next_block() for _ in range(logged - 1)), sync=True)
-        yield from self._write(self._kthread, [self._next_block()], sync=True, op=FLUSH)
+        yield from self._write(self._kthread, [self._next_block()], sync=True, op=FLUSH_FUA)
         self.written_bytes += logged * PAGE_BYTES
         self.committed.append((self._env.now, blocks, logged))
         self._in_commit = {}

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from wbsim.models.bio import FLUSH, Bio
+from wbsim.models.bio import FLUSH, FLUSH_FUA, Bio
 from wbsim.models.block.queue import Queue
-from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec
+from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec, XfsRules
 from wbsim.models.interfaces import Thread
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import Parts
@@ -51,7 +51,7 @@ class XfsLog:
         queue: Queue,
         spec: LogSpec,
         costs: LogCosts,
-        cil: str,
+        rules: XfsRules,
         start_sector: int,
         first_sector: int,
         cache: PageCache,
@@ -82,7 +82,8 @@ class XfsLog:
         self._waiters: deque[Task] = deque()
         self._room_bytes = spec.checkpoint_bytes  # the size at which the growing checkpoint is looked at
         self.full = False  # whether a new transaction must wait for log space
-        self._lock = parts.spin_lock("xc_cil_lock") if cil == "spinlock" else None
+        self._lock = parts.spin_lock("xc_cil_lock") if rules.cil == "spinlock" else None
+        self._flushes_ends = rules.log_flushes == "ends" and queue.has_cache
         self.commits_alone = self._lock is None  # True: a commit never waits for another commit
         self.checkpoint = 1  # the number of the growing checkpoint
 
@@ -210,16 +211,23 @@ class XfsLog:
             self.items, self.item_bytes = [], 0
             self.checkpoint += 1
             self._set_room()
+            is_first = True
             while size_bytes > 0:
                 record_ns = self._costs.record_ns * min(size_bytes, per_record) // per_record
                 worker.spent.log += record_ns
                 yield record_ns
-                while self._in_flight == spec.iclogs:
+                op, waits_for_all = FLUSH_FUA, False
+                if self._flushes_ends and size_bytes > per_record:
+                    op = FLUSH if is_first else "W"
+                elif self._flushes_ends:
+                    waits_for_all = True  # the flush of the commit makes the other records safe
+                while self._in_flight == spec.iclogs or (waits_for_all and self._in_flight):
                     self._cil_asleep = True
                     worker.task.waits_for = DEVICE
                     yield PARK
                 self._in_flight += 1
-                bio = self._record(min(size_bytes, per_record) + spec.record_header)
+                bio = self._record(min(size_bytes, per_record) + spec.record_header, op)
+                is_first = False
                 if (rest := worker.submit_bio(bio)) is not None:
                     yield from rest
                 size_bytes -= per_record
@@ -233,7 +241,7 @@ class XfsLog:
                 self._forced.remove((checkpoint, task))
                 self._env.wake(task)
 
-    def _record(self, size_bytes: int) -> Bio:
+    def _record(self, size_bytes: int, op: str) -> Bio:
         """Return the bio of the next log record, rounded up to a sector.
 
         A record that does not fit in front of the log's end goes to the log's beginning.
@@ -246,7 +254,7 @@ class XfsLog:
         self._head += sectors * SECTOR_BYTES
         segments = self._queue.limits.segments_of(sectors * SECTOR_BYTES)
         return Bio(
-            start, sectors, segments=segments, op=FLUSH, queue=self._queue, sync=True, nomerge=True,
+            start, sectors, segments=segments, op=op, queue=self._queue, sync=True, nomerge=op != "W",
             meta=True, unplug=True, end_io=self._record_done,
         )  # fmt: skip
 

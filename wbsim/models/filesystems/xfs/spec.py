@@ -50,6 +50,8 @@ class XfsRules(Spec):
       A page that becomes dirty between two of them is left to the next walk.
     * ``cil``: a commit adds its items to the CIL under the filesystem's xc_cil_lock (to 5.19), or to a list
       of its processor (6.0 and later).
+    * ``log_flushes``: each record of the log has a flush and FUA (to 5.13), or only the ends of a checkpoint
+      (5.14 and later).  There the first record has a flush, and the last has both.
     """
 
     prealloc: Literal["fixed", "size", "preceding"]
@@ -64,6 +66,7 @@ class XfsRules(Spec):
     tries_writes: Flag
     pagevec: Annotated[Count, Field(le=255)]
     cil: Literal["spinlock", "per_cpu"]
+    log_flushes: Literal["records", "ends"]
 
 
 class LogSpec(Spec):

@@ -121,7 +121,7 @@ def _log(
     start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
     queue: Queue = sb.bdi.queue
     return XfsLog(
-        parts=parts, queue=queue, spec=spec.log, costs=costs.log, cil=rules.cil,
+        parts=parts, queue=queue, spec=spec.log, costs=costs.log, rules=rules,
         start_sector=(sb.first_block + start_block) * PAGE_SECTORS,
         first_sector=sb.first_block * PAGE_SECTORS, cache=cache,
     )  # fmt: skip
