@@ -158,12 +158,33 @@ def test_pause_empties_the_slc_part(pause_ms: int, folded_mib: float) -> None:
 
 
 def test_dynamic_slc_part_shrinks_as_the_drive_fills() -> None:
-    """A drive that is half full has half of the dynamic part, and all of the fixed one."""
+    """A drive that is full to a quarter has three quarters of the dynamic part, and all of the fixed one."""
     env = Environment()
     slc = {**SLC, "fixed": "4 MiB", "dynamic": "32 MiB"}
-    device = drive(env, slc=slc, ftl={**FTL, "fill": 0.5})
+    device = drive(env, slc=slc, ftl={**FTL, "fill": 0.25})
     assert device._slc is not None
-    assert device._slc.size / MIB == pytest.approx(4 + 16, abs=0.1)
+    assert device._slc.size / MIB == pytest.approx(4 + 24, abs=0.1)
+
+
+def test_slc_part_holds_whole_pages_only() -> None:
+    """Of 100 KiB, six pages of 16 KiB fill 96; the seventh goes to the other cells."""
+    env = Environment()
+    device = drive(env, slc={**SLC, "fixed": "100 KiB"})
+    write_all(env, device, range(0, 80, 4), 16 * KIB)
+    assert device._slc is not None
+    assert device._slc.filled == 96 * KIB
+
+
+def test_discard_keeps_units_of_which_a_part_stays() -> None:
+    """Sectors 4 to 20 contain unit 1 (8 to 16), but only parts of units 0 and 2."""
+    env = Environment()
+    device = drive(env, ftl={**FTL, "state": "fresh"})
+    write_all(env, device, range(3))
+    device.submit(Request(Bio(4, 16, op="D")), lambda: None)
+    env.run()
+    assert device._ftl is not None
+    places = [device._ftl.map.place(page) for page in range(3)]
+    assert [place is None for place in places] == [False, True, False]
 
 
 def test_flush_takes_its_time_beyond_the_programming() -> None:
