@@ -39,21 +39,21 @@ def test_large_checkpoint_is_pushed_in_successive_records() -> None:
 @pytest.mark.parametrize(
     ("kernel", "volatile", "iclogs", "commands"),
     [
-        ("5.13", True, 1, ["F", "W", "F"] * 5),
-        ("5.14", True, 8, ["F", "W", *"WWW", "F", "W", "F"]),
-        ("5.14", False, 8, ["FWF"] * 5),
+        ("5.13", True, 1, ["F", "W", "F"] * 30),
+        ("5.14", True, 32, ["F", *"W" * 29, "F", "W", "F"]),
+        ("5.14", False, 32, ["FWF"] * 30),
     ],
 )
 def test_checkpoint_is_flushed_at_its_ends(
     kernel: str, volatile: bool, iclogs: int, commands: list[str]
 ) -> None:
-    """From 5.14 on only the first and the last of five records bring a flush; the device has no FUA.
+    """From 5.14 on only the first and the last of 30 records bring a flush; the device has no FUA.
 
     The last waits until the others are written, because its first flush makes them safe.  A device without a
     volatile cache gets the records as they are.
     """
     of = Log(kernel, volatile, iclogs=iclogs)
-    of.commit(16_384, MetaBuffer(0, 8))
+    of.commit(30 * 3_584, MetaBuffer(0, 8))
     ops = [op for _, _, op in of.run()]
     assert sorted(ops) == sorted(commands)
     if kernel == "5.14" and volatile:
