@@ -167,7 +167,7 @@ def test_dynamic_slc_part_shrinks_as_the_drive_fills() -> None:
 
 
 def test_slc_part_holds_whole_pages_only() -> None:
-    """Of 100 KiB, six pages of 16 KiB fill 96; the seventh goes to the other cells."""
+    """Six pages of 16 KiB fill 96 of 100 KiB; the seventh goes to the other cells."""
     env = Environment()
     device = drive(env, slc={**SLC, "fixed": "100 KiB"})
     write_all(env, device, range(0, 80, 4), 16 * KIB)

@@ -13,7 +13,7 @@ from wbsim.experiments.config.tree import Factor, Table, entries_of, plain
 from wbsim.models.catalogue.filesystems import FILESYSTEMS
 from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.catalogue.on_demand import OnDemand
-from wbsim.models.devices.spec import AnyDevice, DeviceSpec, Raid0Spec
+from wbsim.models.devices.spec import AnyDevice, DeviceSpec
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import Scenario
@@ -119,8 +119,6 @@ def _size(size: object, device: DeviceSpec | None) -> int | None:
 
 
 def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
-    """Return what mkfs sees of *device*: md reports its chunk and its stripe; a RAID controller does not."""
-    unit = width = 0
-    if isinstance(device, Raid0Spec):
-        unit, width = device.chunk, device.chunk * len(device.members)
+    """Return what mkfs sees of *device*: md reports its stripe; a RAID controller does not."""
+    unit, width = (0, 0) if device is None else device.stripe
     return Target(size, unit, width, device is not None and device.rotates, processors)

@@ -50,6 +50,11 @@ class DeviceSpec(Spec):
         parts = (part if isinstance(part, tuple) else (part,) for part in self.parts().values())
         return any(member.rotates for members in parts for member in members)
 
+    @property
+    def stripe(self) -> tuple[int, int]:
+        """The stripe unit and the stripe width (bytes), as a filesystem sees them; 0: there is none."""
+        return 0, 0
+
     def parts(self) -> Mapping[str, DeviceSpec | tuple[DeviceSpec, ...]]:
         """Return the devices of which this one is made, by the name of the argument of its component."""
         return {}
@@ -268,6 +273,11 @@ class Raid0Spec(DeviceSpec):
         """See `DeviceSpec.capacity`; every member has an equal share, which fits the smallest member."""
         shares = [member.capacity for member in self.members if member.capacity is not None]
         return min(shares) * len(self.members) if shares else None
+
+    @property
+    def stripe(self) -> tuple[int, int]:
+        """See `DeviceSpec.stripe`: what md reports to mkfs."""
+        return self.chunk, self.chunk * len(self.members)
 
     @property
     def volatile(self) -> bool:
