@@ -29,7 +29,8 @@ class Planes:
         planes, ends = self._free_ns, self._ends
         while len(ends) and ends.first() <= self._env.now:
             ends.take()
-        end_ns = max(planes[self._next], begin_ns) + self._program_ns
+        free_ns = planes[self._next]
+        end_ns = (free_ns if free_ns > begin_ns else begin_ns) + self._program_ns
         planes[self._next] = end_ns
         self._next += 1
         if self._next == len(planes):
