@@ -19,7 +19,10 @@ from wbsim.models.writeback.loop import Writeback
 from wbsim.sim.engine import Environment
 
 DeviceFactory = Callable[..., BlockDevice]
-"""Called with ``env``, ``spec``, ``name``, the devices for the spec's ``parts``, and perhaps ``worker``."""
+"""Called with ``env``, ``spec``, ``name``, and the devices for the spec's ``parts``.
+
+A spec that asks for them also gets ``worker``, a kernel thread, and ``random``, a generator.
+"""
 
 
 class FilesystemFactory(Protocol):

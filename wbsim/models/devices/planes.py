@@ -53,8 +53,8 @@ class Planes:
     def read(self, number: int, begin_ns: int, took_ns: int) -> int:
         """Read for *took_ns* on a plane, not before *begin_ns*; return its end (ns).
 
-        *number* modulo the number of planes is the plane.  A read passes programs that have not begun.  It
-        waits for the present one, or suspends it.
+        *number* modulo the number of planes is the plane.  A read passes work that has not begun.  It waits
+        for the present one, or suspends it.  The present one is taken for a program, also if it is shorter.
         """
         plane = number % len(self._free_ns)
         waits_ns = self._free_ns[plane] - begin_ns
