@@ -209,6 +209,7 @@ def test_read_waits_for_a_program_or_suspends_it(suspend: int | None, waits: int
     assert planes.program(0) == 4 * MS + 80 * US
 
 
+@pytest.mark.source  # it replaces a method
 @given(st.lists(st.tuples(st.integers(0, 3_000), st.integers(1, 40), st.booleans()), min_size=1, max_size=40))
 def test_no_flush_ends_before_earlier_writes_are_programmed(
     writes: list[tuple[int, int, bool]],
