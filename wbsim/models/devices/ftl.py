@@ -46,7 +46,8 @@ class Ftl:
     def __init__(self, spec: FtlSpec, size: int, unit_bytes: int, random: np.random.Generator) -> None:
         self._units = Units(unit_bytes)
         pages, block_pages, blocks = spec.pages_and_blocks(size, unit_bytes)
-        self.map = PageMap(pages, blocks, block_pages, random, _levels(spec, pages, blocks, block_pages))
+        levels = _levels(spec, pages, blocks, block_pages)
+        self.map = PageMap(pages, blocks, block_pages, random, levels, in_order=spec.state == "fresh")
         self.owed = 0
         self._free = 0  # bytes to be filled by the host while the owed ones are moved
 

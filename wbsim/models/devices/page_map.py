@@ -5,10 +5,11 @@ place, and its old place is garbage.  When few free blocks are left, the drive t
 valid pages (greedy).  It moves these pages to another block, and erases the first.  Pages that the host
 writes and pages that are moved go to separate blocks (write points).
 
-A page has an *entry* once a run has written or discarded it.  A drive that was in use before the run has
-*anonymous* pages, too: each block counts them, but no entry says which pages they are.  A write to a page
-without an entry makes one of the anonymous pages garbage, drawn at random.  So memory grows with the pages
-that a run writes, and not with the drive.
+A page has an *entry* once a run has written, discarded or moved it.  A drive that was in use before the run
+has *anonymous* pages, too: each block counts them, and no entry says where they are.  If the drive was
+written in order, the number of a page says in which block it is.  If it was written at random, a write to
+such a page makes one of the anonymous pages garbage, drawn at random.  Moved ones then stay anonymous.  So
+memory grows with the pages that a run writes, and not with the drive.
 
 The work on arrays is compiled by Numba.  Left out: wear leveling, blocks that fail, and the map's own pages.
 """
@@ -36,6 +37,7 @@ _MULTIPLIER: Final = 0x9E3779B97F4A7C1  # of Fibonacci hashing, cut to 60 bits
 # The places of single numbers in Arrays.numbers.
 _PAGES_OF_A_BLOCK, _FREE, _LOWEST, _ANONYMOUS, _NEVER_WRITTEN = range(5)
 _ROWS, _SLOTS, _SPARE_SLOTS, _DRAWS, _USED = range(5, 10)
+_IN_ORDER = 14  # how many pages were written in the order of their numbers
 _HOST, _MOVES = 10, 12  # two each: the block of the write point, and how many of its pages are programmed
 
 
@@ -82,7 +84,7 @@ class PageMap:
     """The map of a drive with *pages* pages for the host in *blocks* blocks of *block_pages* pages each.
 
     *levels* has the number of anonymous pages of each block that has some, as `steady_levels` returns them.
-    *random* draws which anonymous pages become garbage.
+    *random* draws which anonymous pages become garbage; *in_order*: block 0 has the first pages, and so on.
 
     ``moves`` and ``erasures`` count the pages that were moved, and the blocks that were erased.
 
@@ -97,13 +99,15 @@ class PageMap:
         block_pages: int,
         random: np.random.Generator,
         levels: NDArray[np.int32] | None = None,
+        *,
+        in_order: bool = False,
     ) -> None:
         if (blocks - RESERVED) * block_pages <= pages:
             raise ValueError(f"{blocks} blocks of {block_pages} pages leave no room beside {pages} pages")
         self.pages, self.blocks, self.block_pages = pages, blocks, block_pages
         self._random = random
         self.moves = self.erasures = 0
-        numbers = np.zeros(14, np.int64)
+        numbers = np.zeros(15, np.int64)
         numbers[_PAGES_OF_A_BLOCK] = block_pages
         numbers[_LOWEST] = block_pages
         numbers[_NEVER_WRITTEN] = pages
@@ -132,6 +136,7 @@ class PageMap:
         self._arrays.free[:free] = np.arange(blocks - 1, closed - 1, -1)
         if levels is not None:
             fill(self._arrays, levels)
+            numbers[_IN_ORDER] = in_order * int(levels.sum())
 
     def write(self, start: int, count: int) -> tuple[int, int]:
         """Write *count* pages from page *start*; return how many pages are moved, and blocks are erased."""
@@ -177,8 +182,9 @@ class PageMap:
         arrays, numbers = self._arrays, self._arrays.numbers
         more: dict[str, NDArray[Any]] = {}
         entries = int(numbers[_ROWS]) * _ROW
-        if entries == len(arrays.places):
-            more["places"] = np.resize(arrays.places, 2 * entries + 64 * _ROW)
+        if entries + entries_of_a_step(arrays) > len(arrays.places):
+            size = 2 * entries + 64 * _ROW + entries_of_a_step(arrays)
+            more["places"] = np.resize(arrays.places, size)
             more["keys"] = np.full(len(more["places"]) // _ROW * 2, _NOWHERE, np.int64)
             more["rows"] = np.zeros(len(more["keys"]), np.int32)
             enter_rows(arrays.keys, arrays.rows, more["keys"], more["rows"])
@@ -343,12 +349,17 @@ def enter_rows(
 
 
 @compiled
-def forget(arrays: Arrays, entry: int) -> None:
-    """Let the present copy of the page with this *entry* become garbage, if there is one."""
+def forget(arrays: Arrays, page: int, entry: int) -> None:
+    """Let the present copy of *page*, which has this *entry*, become garbage, if there is one."""
     place, numbers = arrays.places[entry], arrays.numbers
     if place >= 0:
         arrays.contents[place] = _NOWHERE
         lose_page(arrays, arrays.block_of[place // numbers[_PAGES_OF_A_BLOCK]])
+    elif place == _NO_ENTRY and numbers[_IN_ORDER]:
+        if page < numbers[_IN_ORDER]:
+            block = page // numbers[_PAGES_OF_A_BLOCK]
+            add_anonymous(arrays, block, -1)
+            lose_page(arrays, block)
     elif place == _NO_ENTRY:
         draw = numbers[_DRAWS]
         numbers[_DRAWS] += 2
@@ -380,10 +391,21 @@ def slots_left(arrays: Arrays) -> int:
 
 
 @compiled
+def entries_of_a_step(arrays: Arrays) -> int:
+    """Return the most entries that a page of the host and a collection make, in whole rows."""
+    if not arrays.numbers[_IN_ORDER]:
+        return _ROW
+    entries: int = (
+        arrays.numbers[_PAGES_OF_A_BLOCK] + 3 * _ROW
+    )  # rows may begin before a block and end behind
+    return entries // _ROW * _ROW
+
+
+@compiled
 def has_room(arrays: Arrays) -> bool:
     """Return whether the arrays have room for one more page, and for a collection."""
     return (
-        arrays.numbers[_ROWS] * _ROW < len(arrays.places)
+        arrays.numbers[_ROWS] * _ROW + entries_of_a_step(arrays) <= len(arrays.places)
         and slots_left(arrays) >= _SLOTS_OF_A_STEP
         and arrays.numbers[_DRAWS] + _DRAWS_OF_A_STEP <= len(arrays.draws)
     )
@@ -442,10 +464,18 @@ def collect(arrays: Arrays) -> int:
         numbers[_SPARE_SLOTS] += 1
         arrays.slot[victim] = _NOWHERE
     add_anonymous(arrays, victim, -anonymous)
-    for _ in range(anonymous):
-        if numbers[_MOVES + 1] == pages:
-            open_block(arrays, _MOVES)
-        program(arrays, _MOVES, _NOWHERE)
+    if numbers[_IN_ORDER] and anonymous:
+        for page in range(victim * pages, min(victim * pages + pages, numbers[_IN_ORDER])):
+            entry = make_entry(arrays, page)
+            if arrays.places[entry] == _NO_ENTRY:
+                if numbers[_MOVES + 1] == pages:
+                    open_block(arrays, _MOVES)
+                program(arrays, _MOVES, entry)
+    else:
+        for _ in range(anonymous):
+            if numbers[_MOVES + 1] == pages:
+                open_block(arrays, _MOVES)
+            program(arrays, _MOVES, _NOWHERE)
     arrays.valid[victim] = 0
     arrays.free[numbers[_FREE]] = victim
     numbers[_FREE] += 1
@@ -467,7 +497,7 @@ def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
         if not has_room(arrays):
             return page - start, moves, erasures
         entry = make_entry(arrays, page)
-        forget(arrays, entry)
+        forget(arrays, page, entry)
         program(arrays, _HOST, entry)
         numbers[_USED] += 1
     return count, moves, erasures
@@ -479,5 +509,5 @@ def discard_pages(arrays: Arrays, start: int, count: int) -> int:
     for page in range(start, start + count):
         if not has_room(arrays):
             return page - start
-        forget(arrays, make_entry(arrays, page))
+        forget(arrays, page, make_entry(arrays, page))
     return count
