@@ -5,6 +5,8 @@ disk without a cache, when it is on the platters.  Cached writes go to the platt
 adjacent ones without a pause.  A read passes them; of several reads, the one that is soonest under the head
 comes first.  `platters` has the time of each.
 
+A shingled disk (`shingles`) writes to a band or to its media cache, which it empties when it is idle or full.
+
 A flush waits until all earlier writes are on the platters, and so do the writes behind it.  A write with FUA
 completes when it is on the platters.
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from sortedcontainers import SortedDict
@@ -23,6 +26,7 @@ from wbsim.models.bio import DISCARD, READ, BlockDevice, Write
 from wbsim.models.devices.in_order import InOrder
 from wbsim.models.devices.link import Link
 from wbsim.models.devices.platters import Platters
+from wbsim.models.devices.shingles import Shingles
 from wbsim.models.devices.spec import DiskSpec
 from wbsim.models.factories import DeviceFactory
 from wbsim.sim.engine import Environment
@@ -57,8 +61,12 @@ class Disk(BlockDevice):
         self._cached: SortedDict[tuple[int, int], Segment] = SortedDict()  # by first sector and number
         self._number = self._sectors = 0  # of all segments so far, and of the cached sectors
         self._moving: list[Segment] = []  # the segments under the head, of which the last may stay
+        self._sweep_end = 0
         self._busy = False
-        self._busy_ns = 0
+        self._busy_ns = self._jobs = 0  # the head's time, and how often it began to do something
+        self._shingles: Shingles | None = None
+        if spec.shingles is not None:
+            self._shingles, self._clean_after_ns = Shingles(spec.shingles), spec.shingles.clean_after
 
     def uses(self) -> dict[str, float]:
         """See `BlockDevice.uses`."""
@@ -81,6 +89,10 @@ class Disk(BlockDevice):
                 self._read()
             elif self._cached:
                 self._sweep()
+            elif self._shingles is not None and self._shingles.filled:
+                self._env.call_at(
+                    self._env.now + self._clean_after_ns, self._rank, partial(self._clean_if_idle, self._jobs)
+                )
 
     def _admit(self) -> None:
         """Take waiting writes into the cache while it has room; an empty cache takes any write."""
@@ -129,12 +141,38 @@ class Disk(BlockDevice):
                 break
         for _ in range(place - first):
             cached.popitem(first)
-        end = min(end, start + SWEEP_SECTORS)
-        self._occupy(start, end, self._end_sweep)
+        self._sweep_end = min(end, start + SWEEP_SECTORS)
+        self._go_to_platters(start)
+
+    def _go_to_platters(self, start: int) -> None:
+        """Write the sectors of the sweep, which begins at *start*, where they belong."""
+        end, place = self._sweep_end, start
+        if self._shingles is not None:
+            room = self._shingles.place(start, end)
+            if room is None:
+                self._clean(partial(self._go_to_platters, start))
+                return
+            place = room
+        self._occupy(place, place + end - start, self._end_sweep)
+
+    def _clean_if_idle(self, jobs: int) -> None:
+        """Clean a band if the head has done nothing since it began its work number *jobs*."""
+        if jobs == self._jobs and not self._busy:
+            self._clean(lambda: None)
+
+    def _clean(self, done: Callable[[], None]) -> None:
+        """Read a band, write it again, and call *done*."""
+        assert self._shingles is not None
+        band = self._shingles.clean()
+        if band is None:
+            done()
+            return
+        start, end = band
+        self._occupy(start, end, lambda: self._occupy(start, end, done))
 
     def _end_sweep(self) -> None:
         """Free the segments that are on the platters; the rest of a long one stays in the cache."""
-        end, segments = self._platters.head, self._moving
+        end, segments = self._sweep_end, self._moving
         self._moving = []
         for segment in segments:
             self._sectors -= min(segment.end, end) - segment.start
@@ -148,6 +186,7 @@ class Disk(BlockDevice):
     def _occupy(self, start: int, end: int, done: Callable[[], None]) -> None:
         """Let sectors *start* to *end* pass under the head, and call *done* then."""
         self._busy = True
+        self._jobs += 1
         now = self._env.now
         end_ns = self._platters.transfer(start, end, now)
         self._busy_ns += end_ns - now

@@ -211,6 +211,19 @@ class SsdSpec(DeviceSpec):
         return self
 
 
+class ShinglesSpec(Spec):
+    """The shingled tracks of a disk (SMR).
+
+    * ``media_cache``: the size of the zone that takes writes that are not in order.
+    * ``band``: the size of the tracks that can only be written in order.
+    * ``clean_after``: the time without requests after which the disk begins to empty the media cache.
+    """
+
+    media_cache: Bytes
+    band: Annotated[Bytes, Field(multiple_of=SECTOR_BYTES)]
+    clean_after: Ns
+
+
 class DiskSpec(DeviceSpec):
     """A rotating disk.
 
@@ -223,6 +236,7 @@ class DiskSpec(DeviceSpec):
     * ``cache``: the size of the write cache; 0: a write completes when it is on the platters.
     * ``segments``: the number of writes that the cache can hold.
     * ``link``: the rate at which writes fill the ``cache``.
+    * ``shingles``: the tracks overlap; without it, they do not.
     """
 
     kind: Literal["disk"] = "disk"
@@ -235,6 +249,18 @@ class DiskSpec(DeviceSpec):
     cache: BytesOrNone
     segments: Count
     link: BytesPerS
+    shingles: ShinglesSpec | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> DiskSpec:
+        shingles = self.shingles
+        if shingles is not None and shingles.media_cache >= self.size:
+            raise BadValue(
+                f"{shingles.media_cache} B is not less than the disk's {self.size} B; give less",
+                "shingles",
+                "media_cache",
+            )
+        return self
 
     @property
     def capacity(self) -> int:
