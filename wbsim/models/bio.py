@@ -131,6 +131,10 @@ class BlockDevice(Protocol):
         """Return how long each of its parts was used so far (ns), by name: a link, a head, flash."""
         return {}
 
+    def programmed_bytes(self) -> int:
+        """Return how much its flash programmed so far, with what it moved; 0 of a device without flash."""
+        return 0
+
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
 

@@ -26,7 +26,8 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
     "w_await": (2.5, "ms"), "r_await": (nan, "ms"), "on_disk_w_await": (nan, "ms"),
     "dirty": (15.0, "MiB"), "writeback": (1.5, "MiB"), "background": (50.0, "MiB"), "limit": (100.0, "MiB"),
     "flushers": (1.0, "1"), "held_writers": (1.5, "1"), "written_back": (36.0, "MiB"),
-    "flushed": (36.0, "MiB"), "flushed_files": (9_000.0, "1"),
+    "write_amplification": (nan, "1"), "flash_written": (0.0, "MB"), "flushed": (36.0, "MiB"),
+    "flushed_files": (9_000.0, "1"),
 }  # fmt: skip
 LATENCIES = [
     f"{call}_latency{of}"
@@ -69,7 +70,7 @@ UNKNOWN = {
     "file_rate", "create_rate", "write_iops", "write_bandwidth", "request_size", "merged", "utilisation",
     "system_cpu", "kernel_cpu", "file_bandwidth", "extents_per_file", "mean_extent", "waiting_processors",
     "system_processors", "on_disk_iops", "on_disk_bandwidth", "on_disk_request_size", "on_disk_merged",
-    "w_await", "r_await", "on_disk_w_await",
+    "w_await", "r_await", "on_disk_w_await", "write_amplification",
 }  # fmt: skip
 
 
@@ -90,6 +91,22 @@ def test_latencies_are_those_of_all_programs_together() -> None:
     ]  # fmt: skip
     assert [FIGURES[name].whole(run) for name in LATENCIES if name.startswith("fsync")] == [250_000.0] * 6
     assert all(isnan(FIGURES[name].whole(run)) for name in LATENCIES if name.startswith("creat"))
+
+
+def test_write_amplification_is_what_flash_programs_for_each_byte() -> None:
+    """Flash programmed 0.8192 MB until the first sample, and 20.48 MB until the last one."""
+    before, after = (
+        replace(sample, readings={**sample.readings, "flash_written": programmed})
+        for sample, programmed in zip(RUN.samples, (0.8192, 20.48), strict=True)
+    )
+    assert FIGURES["write_amplification"].whole(replace(RUN, samples=(before, after))) == pytest.approx(
+        20.48e6 / (after.sectors * 512)
+    )
+    loop = FIGURES["write_amplification"].iteration
+    assert loop is not None
+    assert loop(before, after) == pytest.approx(
+        (20.48 - 0.8192) * 1e6 / ((after.sectors - before.sectors) * 512)
+    )
 
 
 def test_request_size_of_iteration_without_requests_is_unknown() -> None:

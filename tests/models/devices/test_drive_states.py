@@ -15,8 +15,10 @@ from pydantic import ValidationError
 from tests.models.devices.test_page_map import by_theory
 from wbsim.models.bio import Bio, Request
 from wbsim.models.devices.planes import Planes
-from wbsim.models.devices.spec import SsdSpec
+from wbsim.models.devices.raid0 import Raid0
+from wbsim.models.devices.spec import Raid0Spec, SsdSpec, WriteCacheSpec
 from wbsim.models.devices.ssd import Ssd
+from wbsim.models.devices.write_cache import WriteCache
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import GIB, KIB, MIB, MS, US, S
 
@@ -185,6 +187,39 @@ def test_discard_keeps_units_of_which_a_part_stays() -> None:
     assert device._ftl is not None
     places = [device._ftl.map.place(page) for page in range(3)]
     assert [place is None for place in places] == [False, True, False]
+
+
+def test_programmed_bytes_include_what_is_moved_and_folded() -> None:
+    """1 MiB is 64 pages of 16 KiB; a worn drive programs as many more as its map moves, in whole pages."""
+    env = Environment()
+    device = drive(env)
+    write_all(env, device, range(0, 256, 4), 16 * KIB)
+    assert device.programmed_bytes() == MIB
+    env = Environment()
+    device = drive(env, slc={**SLC, "fixed": "512 KiB", "when_full": "fold"})
+    write_all(env, device, range(0, 256, 4), 16 * KIB)
+    assert device.programmed_bytes() == MIB + MIB // 2  # the second half folds the first
+    env = Environment()
+    device = drive(env, ftl=FTL)
+    write_all(env, device, np.random.default_rng(1).integers(0, 16_000, 20_000).tolist())
+    assert device._ftl is not None
+    moved = device._ftl.map.moves * 4 * KIB - device._ftl.owed - device._moving_bytes
+    assert device.programmed_bytes() == 20_000 * 4 * KIB + moved
+
+
+def test_composed_devices_pass_on_what_their_members_programmed() -> None:
+    """The members of an array are added; a write cache has what is behind it."""
+    env = Environment()
+    members = [drive(env) for _ in range(2)]
+    for number, member in enumerate(members):
+        write_all(env, member, range(0, 4 * (number + 1), 4), 16 * KIB)
+    array_spec = Raid0Spec(chunk=64 * KIB, members=(spec_of(), spec_of()))
+    array = Raid0(env=env, spec=array_spec, name="md0", members=members)
+    cache_spec = WriteCacheSpec(
+        size=MIB, link=10**9, command_time=0, piece=64 * KIB, depth=1, behind=array_spec
+    )
+    cache = WriteCache(env=env, spec=cache_spec, name="c", behind=array)
+    assert (array.programmed_bytes(), cache.programmed_bytes()) == (3 * 16 * KIB, 3 * 16 * KIB)
 
 
 def test_flush_takes_its_time_beyond_the_programming() -> None:

@@ -241,6 +241,15 @@ def _flushed_files(machine: Machine) -> int:
     return sum(wb.flushed_inodes for wb in machine.cache.wbs)
 
 
+def _programmed_mb(machine: Machine) -> float:
+    return sum(queue.programmed_bytes() for queue in machine.queues.values()) / 1e6
+
+
+def _amplification(programmed_mb: float, sectors: int) -> float:
+    """Return what flash programs for each written byte; nan without flash."""
+    return share(programmed_mb * 1e6, sectors * SECTOR_BYTES) or nan
+
+
 _FIGURES: Final = (
     Figure(
         "wall_time",
@@ -509,6 +518,23 @@ _FIGURES: Final = (
         counts=True,
         grows=True,
         until_end=True,
+    ),
+    Figure(
+        "flash_written",
+        "MB",
+        "what the flash of all drives programs, with pages that it moves",
+        reads=_programmed_mb,
+        counts=True,
+        grows=True,
+    ),
+    Figure(
+        "write_amplification",
+        "1",
+        "what flash programs for each byte that is written to disks, over the wall time",
+        lambda o: _amplification(o.samples[-1].readings["flash_written"], o.samples[-1].sectors),
+        lambda a, b: _amplification(
+            b.readings["flash_written"] - a.readings["flash_written"], b.sectors - a.sectors
+        ),
     ),
     *_latency_figures("creat"),
     *_latency_figures("write"),

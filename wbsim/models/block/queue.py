@@ -111,6 +111,10 @@ class Queue:
         """See `BlockDevice.uses`."""
         return self._device.uses()
 
+    def programmed_bytes(self) -> int:
+        """See `BlockDevice.programmed_bytes`."""
+        return self._device.programmed_bytes()
+
     def new_request(self, bio: Bio) -> Request:
         """Return a new request of *bio*, whose wait begins now (blk_rq_init)."""
         return Request(bio, self._env.now)

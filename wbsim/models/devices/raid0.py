@@ -26,6 +26,10 @@ class Raid0(BlockDevice):
         member_uses = [uses_behind(member, str(number)) for number, member in enumerate(self._members)]
         return {name: used_ns for parts in member_uses for name, used_ns in parts.items()}
 
+    def programmed_bytes(self) -> int:
+        """See `BlockDevice.programmed_bytes`: the sum over all members."""
+        return sum(member.programmed_bytes() for member in self._members)
+
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         chunk, members = self._chunk_sectors, self._members

@@ -53,6 +53,7 @@ class Ssd(BlockDevice):
         self._move_ns = spec.read_time + spec.program_time
         self._programming: Fifo[int] = Fifo()  # the ends of the programs of all pages with room in the cache
         self._partial_bytes = self._moving_bytes = self._programmed_ns = 0
+        self._pages = 0  # flash pages that were programmed, except folded ones
         self._stalls: deque[tuple[int, int]] = deque()  # (begin, end) of the waits for room in the cache
         self._units = None if spec.indirection_unit is None else Units(spec.indirection_unit)
         self._ftl: Ftl | None = None
@@ -73,6 +74,11 @@ class Ssd(BlockDevice):
             "link": self._linked_ns - max(self._link_free_ns - now, 0) + stalled_ns,
             "flash": self._planes.used_ns,
         }
+
+    def programmed_bytes(self) -> int:
+        """See `BlockDevice.programmed_bytes`."""
+        folded = 0 if self._slc is None else self._slc.folded
+        return self._pages * self._flash_page + folded
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
@@ -139,11 +145,13 @@ class Ssd(BlockDevice):
     def _program_page(self, now: int) -> int:
         """Program a page of the host, not before *now*, and what is moved with it; return its end (ns)."""
         planes = self._planes
+        self._pages += 1
         if self._ftl is not None:
             self._moving_bytes += self._ftl.moved_with(self._flash_page)
             while self._moving_bytes >= self._flash_page:
                 self._moving_bytes -= self._flash_page
                 planes.do(now, self._move_ns)
+                self._pages += 1
         return planes.program(now) if self._slc is None else self._slc.program(now)
 
     def _flush(self, now: int) -> int:

@@ -35,6 +35,10 @@ class WriteCache(BlockDevice):
         """See `BlockDevice.uses`: the uses of the link and of the device behind."""
         return {"link": self._intake.busy_ns, **uses_behind(self._device, "behind")}
 
+    def programmed_bytes(self) -> int:
+        """See `BlockDevice.programmed_bytes`, of the device behind."""
+        return self._device.programmed_bytes()
+
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
         self._intake.add(request, done)
