@@ -204,6 +204,46 @@ def fsyncs(directory: Path) -> dict[str, str]:
     return {"fsync.csv": "\n".join(rows) + "\n"}
 
 
+def garbage(directory: Path) -> dict[str, str]:
+    """Return the runs of drives in several states: over time, and the amplification of each."""
+    frame = _dataset(directory, "garbage.toml")
+    names = ("write_bandwidth", "write_amplification", "held_writers")
+    rows = [
+        (row["variant"], *(f"{row[COLUMNS[name]]:#.3g}" for name in names)) for _, row in frame.iterrows()
+    ]
+    return {"garbage.csv": _levels(directory), "garbage": table(("variant", *names), rows)}
+
+
+def fsync_drives(directory: Path) -> dict[str, str]:
+    """Return the histograms of fsync by drive."""
+    printed("run", str(CONFIGS / "fsync_drives.toml"), "--out", str(directory))
+    rows = ["variant,latency_ns,calls"]
+    for outcome in read_results(directory).outcomes:
+        (program,) = outcome.programs.values()
+        rows += [f"{outcome.variant},{ns},{calls}" for ns, calls in program.calls["fsync"].bins_ns.items()]
+    return {"fsync-drives.csv": "\n".join(rows) + "\n"}
+
+
+def big_copy(directory: Path) -> dict[str, str]:
+    """Return the samples of a copy to three drives over time."""
+    printed("run", str(CONFIGS / "big_copy.toml"), "--out", str(directory))
+    return {"big-copy.csv": _levels(directory)}
+
+
+def small_limits(directory: Path) -> dict[str, str]:
+    """Return the rate of ten streams against the limit of dirty memory."""
+    printed("sweep", str(CONFIGS / "small_limits.toml"), "--out", str(directory))
+    frame = pd.read_parquet(directory / "dataset.parquet")
+    names = ["on_disk_bandwidth", "on_disk_request_size"]
+    data = frame[["variant", "kernel.dirty.dirty_bytes", *(COLUMNS[name] for name in names)]]
+    return {"small-limits.csv": data.to_csv(index=False, float_format="%.6g")}
+
+
+def drives(_: Path) -> dict[str, str]:
+    """Return the drives of the catalogue beside their figures."""
+    return {"drives": "$ wbsim compare-drives\n" + printed("compare-drives").rstrip()}
+
+
 def _short(lines: list[str]) -> list[str]:
     """Return the first table of a run and the table of its calls; all *lines* if they have no table."""
     starts = [number for number, line in enumerate(lines) if " call " in f" {line}"]
@@ -376,6 +416,11 @@ MAKERS = (
     Maker(two_disks, ("two-disks",), quick=True),
     Maker(programs, ("faulty-job-file", "overwrite", "rename"), quick=True),
     Maker(fsyncs, ("fsync.csv",)),
+    Maker(garbage, ("garbage.csv", "garbage")),
+    Maker(fsync_drives, ("fsync-drives.csv",)),
+    Maker(big_copy, ("big-copy.csv",)),
+    Maker(small_limits, ("small-limits.csv",)),
+    Maker(drives, ("drives",)),
     Maker(p13, ("p13",)),
     Maker(j09, ("j09",)),
     Maker(explained, ("explain", "lives.json")),

@@ -41,6 +41,7 @@ from wbsim.experiments.pictures.time import over_time
 from wbsim.experiments.pictures.tornado import tornado
 from wbsim.experiments.results.dataset import with_setting
 from wbsim.experiments.results.figures import COLUMNS
+from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.why.explain import Result, run_of
 from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity, title_of
 from wbsim.models.catalogue.kernels import PLUG_RULES
@@ -97,16 +98,40 @@ def _tornado(variant: str, path: Path) -> Figure:
     )
 
 
+def _fsync_outcome(calls: pd.DataFrame) -> Outcome:
+    """Return a run whose only program made these *calls* of fsync, by latency."""
+    bins = dict(zip(calls["latency_ns"], calls["calls"], strict=True))
+    program: Any = SimpleNamespace(calls={"fsync": SimpleNamespace(bins_ns=bins)})
+    return replace(RUN, programs={"db": program})
+
+
 def _fsyncs(path: Path) -> Figure:
     """Draw the latencies of fsync, as `wbsim plot --latency` does; each value of dirty_bytes is a run."""
     key = "kernel.dirty.dirty_bytes"
     sizes = pd.read_csv(path).groupby("dirty_bytes", sort=False)
-    bins = [dict(zip(of["latency_ns"], of["calls"], strict=True)) for _, of in sizes]
-    programs: list[Any] = [SimpleNamespace(calls={"fsync": SimpleNamespace(bins_ns=of)}) for of in bins]
-    outcomes = [replace(RUN, programs={"db": of}) for of in programs]
-    frame = with_setting(pd.DataFrame({"variant": ["base"] * len(bins)}), key, [size for size, _ in sizes])
+    outcomes = [_fsync_outcome(calls) for _, calls in sizes]
+    frame = with_setting(
+        pd.DataFrame({"variant": ["base"] * len(outcomes)}), key, [size for size, _ in sizes]
+    )
     title = load(EXAMPLES / "fsync.toml").title
     return latency_picture(frame, outcomes, "fsync", [key], title)
+
+
+def _fsync_drives(path: Path) -> Figure:
+    """Draw the latencies of fsync of each drive, as `wbsim plot --latency` does."""
+    by_drive = pd.read_csv(path).groupby("variant", sort=False)
+    outcomes = [_fsync_outcome(drive) for _, drive in by_drive]
+    frame = pd.DataFrame({"variant": [variant for variant, _ in by_drive]})
+    return latency_picture(frame, outcomes, "fsync", ["variant"], _title("fsync_drives.toml"))
+
+
+def _small_limits(path: Path) -> Figure:
+    """Draw the rate of the streams, as `wbsim plot --y` does; the swept key is a size."""
+    key, config = "kernel.dirty.dirty_bytes", "small_limits.toml"
+    frame = _frame(path)
+    frame = with_setting(frame, key, list(frame[key]))
+    figures = ("on_disk_bandwidth", "on_disk_request_size")
+    return line_picture(frame, key, figures, usual_lines(frame, key), _title(config), None)
 
 
 def _eras(path: Path) -> Figure:
@@ -149,6 +174,7 @@ def _time(title: Callable[[], str], path: Path) -> Figure:
 
 
 PICTURES: Final[Mapping[str, Picture]] = {
+    "big-copy": Picture("big-copy.csv", partial(_time, partial(_title, "big_copy.toml"))),
     "disk": Picture("disk.csv", partial(_disk, "eight")),
     "eras": Picture("eras.json", _eras),
     "extents": Picture(
@@ -158,6 +184,8 @@ PICTURES: Final[Mapping[str, Picture]] = {
         ),
     ),
     "fsync": Picture("fsync.csv", _fsyncs),
+    "fsync-drives": Picture("fsync-drives.csv", _fsync_drives),
+    "garbage": Picture("garbage.csv", partial(_time, partial(_title, "garbage.toml"))),
     "j09-grid": Picture(
         "j09-grid.csv",
         partial(
@@ -174,6 +202,7 @@ PICTURES: Final[Mapping[str, Picture]] = {
             ("file_rate", "system_processors", "waiting_processors"),
         ),
     ),
+    "small-limits": Picture("small-limits.csv", _small_limits),
     "threads": Picture(
         "threads.csv",
         partial(

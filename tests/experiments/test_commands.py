@@ -52,18 +52,19 @@ def test_list_has_a_line_for_each_name(
     what: str, names: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each kind of thing that a configuration can name has a list."""
-    lines = [line.split("  ")[0] for line in printed(capsys, "list", what).splitlines()[2:]]
+    cells = [re.split("  +", line) for line in printed(capsys, "list", what).splitlines()[2:]]
+    lines = [line[what == "disks"] for line in cells if len(line) > (what == "disks")]
     assert set(names) <= set(lines)
     assert len(set(lines)) > 3
 
 
 def test_each_entry_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """Entries of machines, disks, filesystems and workloads fill every column; each list states its use."""
-    for what in ("machines", "disks", "filesystems", "workloads"):
+    """Entries of machines, filesystems and workloads fill every column; each list states its use."""
+    for what in ("machines", "filesystems", "workloads"):
         heading, ruler, *rows = printed(capsys, "list", what).splitlines()
         ends = [found.span() for found in re.finditer("-+", ruler)]
         *entries, blank, use = rows
-        assert heading.startswith(("machine", "disk", "filesystem", "command"))
+        assert heading.startswith(("machine", "filesystem", "command"))
         assert all(entry[first:last].strip() for entry in entries for first, last in ends)
         assert (blank, use.partition(" ")[0]) == ("", "use:")
 
@@ -73,7 +74,24 @@ def test_each_entry_says_what_it_was_fitted_to(capsys: pytest.CaptureFixture[str
     machines = printed(capsys, "list", "machines")
     assert re.search(r"\nn10-vm .* N10, P13, V13 ", machines)
     assert re.search(r"\ndesk-vm .* nothing ", machines)
-    assert re.search(r"\npm9a3 .* W25 ", printed(capsys, "list", "disks"))
+    assert re.search(r" pm9a3 .* W25 ", printed(capsys, "list", "disks"))
+
+
+def test_disks_are_listed_by_family_with_their_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line has the size, sequential and random writes, and durable writes of one job; - is not known."""
+    text = printed(capsys, "list", "disks")
+    lines = [re.split("  +", line.strip()) for line in text.splitlines()]
+    assert [
+        "SATA SSD", "860-evo-1tb", "Samsung 860 EVO 1 TB (2018)", "nothing", "1 000 GB", "520.0", "90 000",
+        "490.0",
+    ] in lines  # fmt: skip
+    rows = lines[2 : lines.index([""])]
+    families = [row[0] for row in rows]
+    assert [*dict.fromkeys(families)][:4] == ["SATA disk", "SAS disk", "SMR disk", "SATA SSD"]
+    assert len({row[0] for row in rows}) == sum(
+        first != second for first, second in zip(families, ["", *families], strict=False)
+    )
+    assert "a drive that is not here: wbsim describe-drive" in text
 
 
 @pytest.mark.parametrize("kind", kinds("workloads"))
@@ -412,7 +430,7 @@ def test_file_of_a_disk_can_be_copied(capsys: pytest.CaptureFixture[str]) -> Non
     """The output is a disk file; a name without a file is refused."""
     assert tomllib.loads(printed(capsys, "list", "disks", "virtio-ssd")) == {
         "purpose": "the SATA SSD of 2013, as a virtio disk of a guest",
-        "like": "sata-ssd", "queue": {"like": "virtio"},
+        "family": "virtio disk", "like": "sata-ssd", "queue": {"like": "virtio"},
     }  # fmt: skip
     assert main(["list", "disks", "pm9a4"]) == 2
     assert capsys.readouterr().err == "wbsim: list: pm9a4: unknown name; did you mean pm9a3?\n"

@@ -30,8 +30,8 @@ from wbsim.experiments.commands.options import Parser
 
 COMMANDS: Final = (
     "run", "sweep", "status", "plot", "timeline", "explain", "advise", "sensitivity", "show", "list",
-    "diff", "schema", "describe-machine", "layout", "reproduce", "calibrate", "params", "replay", "capture",
-    "completion",
+    "diff", "schema", "describe-machine", "describe-drive", "layout", "reproduce", "compare-drives",
+    "calibrate", "params", "replay", "capture", "completion",
 )  # fmt: skip
 """The commands; each is a module of `experiments.commands`, with an underscore for a hyphen."""
 

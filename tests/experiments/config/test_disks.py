@@ -76,7 +76,8 @@ def test_device_behind_a_cache_starts_from_a_drive() -> None:
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ('{ like = "nvme9" }', "x.toml:6: machine.device.like: 'nvme9' is not known; use one of 'bm1743',"),
+        ('{ like = "nvme9" }',
+         "x.toml:6: machine.device.like: 'nvme9' is not known; use a name of wbsim list disks"),
         (f'{{ {RAID}, members = {{ like = "loop" }} }}',
          "x.toml:6: machine.device.members.count: is missing; give the number of members"),
         (f'{{ {RAID}, members = {{ like = "loop", count = 0 }} }}',
@@ -188,7 +189,8 @@ def test_queue_follows_from_the_interface(interface: str, of: str) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ('queue.like = "scsi"', "queue.like: 'scsi' is not known; use one of 'sata', 'nvme', 'virtio'"),
+        ('queue.like = "scsi"',
+         "queue.like: 'scsi' is not known; use one of 'sata', 'sas', 'usb', 'nvme', 'virtio'"),
         ('device.outer = { value = "9 MB/s", origin = "felt", source = "x" }',
          "device.outer: has the origin 'felt'; use one of calibrated, measured, specified, assumed"),
         ('device.outer = { value = "9 MB/s", low = "10 MB/s", high = "20 MB/s" }',

@@ -207,7 +207,7 @@ def test_programs_have_names_or_stand_in_a_list() -> None:
         ({"filesystem": {"like": "loop"}},
          [("filesystem.like", "'loop' is not known; use one of 'xfs', 'ext4', ")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "hdd"}}}},
-         [("machine.disks.d.like", "'hdd' is not known; use one of 'bm1743', ")]),
+         [("machine.disks.d.like", "'hdd' is not known; use a name of wbsim list disks, or the path of a")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3", "count": 0}}}},
          [("machine.disks.d.count", "is 0; a whole number from 1 to 1024 was expected")]),
         ({"machine": {"like": "loop-vm", "disks": {"d": {"like": "pm9a3"}}}},

@@ -363,7 +363,7 @@ UNITS = {"ns": "s", "B": "B", "B/s": "B/s"}
         (("workload",), {"command", "start", "after", "memory"}),
         (("programs", "a"), {"command", "start", "after", "memory"}),
         (("mounts", "m"), {"like", "purpose", "each", "disk", "at", "files", "contents", "cached_inodes"}),
-        (("machine", "disks", "sda"), {"like", "count", "purpose"}),
+        (("machine", "disks", "sda"), {"like", "count", "purpose", "sheet", "family", "figures"}),
         (("machine", "disks", "sda", "queue"), {"like"}),
         (("machine", "disks", "sda", "device"), {"like", "speed"}),
         (("machine", "device"), {"like", "speed"}),

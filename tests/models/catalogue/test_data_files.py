@@ -25,7 +25,7 @@ title = "a drive"
 machine.like = "desktop-2018"
 machine.disks.new.like = "NAME"
 kernel.like = "6.1"
-mounts.a = { like = "ext4", disk = "new", at = "/", size = "20 GB" }
+mounts.a = { like = "ext4", disk = "new", at = "/", size = "5 GB" }
 workload.command = "dd if=/dev/zero of=/f bs=1M count=1"
 """
 SMALL = """\
@@ -77,7 +77,7 @@ def test_copy_of_a_file_is_the_filesystem(name: str, tmp_path: Path) -> None:
     text = (
         CONFIG.replace("NAME", "pm9a3")
         .replace('like = "ext4"', 'like = "copy"')
-        .replace(', size = "20 GB"', "")
+        .replace(', size = "5 GB"', "")
     )
     (case,) = parse(text + 'machine.disks.new.device.size = "700 TB"\n', str(tmp_path / "x.toml")).cases
     assert case.scenario.mounts["a"].filesystem.model_dump() == FILESYSTEMS[name].model_dump()
@@ -97,7 +97,7 @@ def test_copy_of_a_file_is_the_machine(name: str, release: str, tmp_path: Path) 
     (tmp_path / "copy.toml").write_text(text_of("machines", name))
     text = CONFIG.replace("machine.disks", "# machine.disks").replace("desktop-2018", "copy")
     text = text.replace('"6.1"', f'"{release}"').replace('disk = "new"', f'disk = "{disk_of(name)}"')
-    (case,) = parse(text.replace("20 GB", "1 GB"), str(tmp_path / "x.toml")).cases
+    (case,) = parse(text.replace("5 GB", "1 GB"), str(tmp_path / "x.toml")).cases
     machine, copy = machines_of(release_of(release))[name], case.scenario.machine
     assert {**copy.model_dump(), "name": name} == machine.model_dump()
     known, copied = ({number.path: number.provenance for number in of.numbers()} for of in (machine, copy))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,12 +43,12 @@ def execute(arguments: Namespace) -> int:
 
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.machines.costs import scales_of
-    from wbsim.experiments.machines.describe import ASSUMED, describe
+    from wbsim.experiments.machines.describe import ASSUMED, BEGINS, describe
     from wbsim.experiments.machines.measure import cost_lines, measure, with_captured
-    from wbsim.experiments.running.store import replace_whole
+    from wbsim.experiments.running.store import refuse_foreign, replace_whole
 
     if arguments.out is not None:
-        _refuse_foreign(arguments.out)
+        refuse_foreign(arguments.out, BEGINS, "machine")
     costs = ASSUMED if arguments.costs is None else scales_of(arguments.costs).lines()
     if arguments.measure:
         if arguments.root.resolve() != Path("/"):
@@ -129,21 +128,3 @@ def _is_file(root: Path) -> bool:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise bad(str(root)[:100], f"{why}; give / or a copy of a machine's /proc and /sys") from None
-
-
-def _refuse_foreign(path: Path) -> None:
-    """Refuse to replace a file *path* that is not a machine file of wbsim.
-
-    Raises:
-        BadInput: *path* exists, and wbsim did not write it.
-    """
-    from wbsim.experiments.config.problems import bad
-    from wbsim.experiments.machines.describe import BEGINS
-    from wbsim.sim.text_files import text_of
-
-    try:
-        is_own = not os.path.lexists(path) or text_of(path).startswith(BEGINS)
-    except (OSError, ValueError):
-        is_own = False
-    if not is_own:
-        raise bad(f"--out {path}", "exists and is not a machine file of wbsim; give another name")

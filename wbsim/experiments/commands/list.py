@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,6 +14,11 @@ HELP = "print the names of machines, disks, devices, kernels, rules, filesystems
 _WHAT = ("machines", "disks", "devices", "kernels", "rules", "filesystems", "workloads", "figures")
 _FILES = {"disks": "drives", "filesystems": "filesystems", "machines": "machines"}
 """The folder of the catalogue with a file for each name of a list."""
+_FAMILIES = (
+    "SATA disk", "SAS disk", "SMR disk", "SATA SSD", "SAS SSD", "consumer NVMe SSD", "enterprise NVMe SSD",
+    "Optane", "USB stick", "SD card", "cloud disk", "virtio disk",
+)  # fmt: skip
+"""The order in which drives are listed."""
 _NOTHING = "nothing"
 
 
@@ -40,19 +46,23 @@ def execute(arguments: Namespace) -> int:
     if arguments.key is not None:
         message = f"follows machines, rules, disks or filesystems only; leave it out after {arguments.what}"
         raise _bad_key("list", arguments.key, message)
-    heading, rows, use = _ROWS[arguments.what]()
-    print(table(heading, rows, left_columns=len(heading)))
+    heading, rows, use, texts = _ROWS[arguments.what]()
+    print(table(heading, rows, left_columns=texts or len(heading)))
     if use:
         print(f"\nuse: {use}")
     return 0
 
 
 class _Rows(NamedTuple):
-    """A table of names; ``use`` shows how a configuration names a row."""
+    """A table of names; ``use`` shows how a configuration names a row.
+
+    ``texts``: so many columns are texts, and the others numbers; 0: all are texts.
+    """
 
     heading: tuple[str, ...]
     rows: list[tuple[str, ...]]
     use: str = ""
+    texts: int = 0
 
 
 def _reports_of(spec: Spec) -> str:
@@ -82,21 +92,52 @@ def _machines() -> _Rows:
 
 
 def _disks() -> _Rows:
+    from wbsim.experiments.drives.compare import known_figures
     from wbsim.experiments.formats.table import figure_text
-    from wbsim.models.catalogue.data_files import purposes_in
+    from wbsim.models.catalogue.data_files import part_in
     from wbsim.models.catalogue.drives import DRIVES, FOLDER
 
-    purposes = purposes_in(FOLDER)
     rows: list[tuple[str, ...]] = []
     for name, drive in DRIVES.items():
-        capacity = drive.device.capacity
+        part, capacity = part_in(FOLDER, name), drive.device.capacity
         size = "-" if capacity is None else f"{figure_text(capacity / 1e9)} GB"
-        rows.append((name, purposes[name], _reports_of(drive.device), drive.device.kind, size))
+        figures = known_figures(part)
+        rows.append(
+            (
+                part["family"],
+                name,
+                part["purpose"],
+                _reports_of(drive.device),
+                size,
+                _per_second(figures, "sequential_write", 1e6),
+                _per_second(figures, "random_write"),
+                _per_second(figures, "durable_writes"),
+            )
+        )
+    rows.sort(key=lambda row: (_FAMILIES.index(row[0]) if row[0] in _FAMILIES else len(_FAMILIES), row[0]))
     return _Rows(
-        ("disk", "what it is for", "fitted to reports", "kind", "size"), rows,
+        (
+            "class",
+            "disk",
+            "what it is for",
+            "fitted to reports",
+            "size",
+            "MB/s",
+            "random writes/s",
+            "durable/s",
+        ),
+        rows,
         'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind;'
-        " the file: wbsim list disks NAME",
-    )  # fmt: skip
+        " the file: wbsim list disks NAME;\n     a drive that is not here: wbsim describe-drive",
+        texts=4,
+    )
+
+
+def _per_second(figures: Mapping[str, float], name: str, unit: float = 1) -> str:
+    """Return the figure *name* in *unit*, or "-" if it is not known."""
+    from wbsim.experiments.formats.table import figure_text
+
+    return figure_text(figures[name] / unit) if name in figures else "-"
 
 
 def _devices() -> _Rows:

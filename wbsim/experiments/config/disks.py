@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from wbsim.experiments.config.grammar import MOST_DISKS
 from wbsim.experiments.config.likes import Bases, Likes
 from wbsim.experiments.config.problems import excerpt
 from wbsim.experiments.config.quantities import multiply
+from wbsim.experiments.config.sheets import with_sheet
 from wbsim.experiments.config.tree import Factor, Items, Table, entries_of, merge, plain
 from wbsim.models.kinds import kinds
 from wbsim.sim.param import Given, Spec, units_of
@@ -82,6 +83,10 @@ def change_disk(likes: Likes, disk: Spec | Mapping[str, object], changes: Table,
     return merge(disk, changes)
 
 
+_NO_EFFECT: Final = ("purpose", "family", "figures")
+"""Keys of a disk that say something about it."""
+
+
 def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
     """Return the drive that *table* describes, with what ``like`` and ``queue.like`` bring.
 
@@ -90,7 +95,12 @@ def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
     expansion = likes.expand(table, bases.drives) if "like" in table else table
     if expansion is None:
         return None
-    expansion = expansion.omit("purpose")
+    expansion = expansion.omit(*_NO_EFFECT)
+    if "sheet" in expansion:
+        base = with_sheet(likes.problems, expansion)
+        if base is None:
+            return None
+        expansion = merge(base, expansion.omit("sheet"))
     queue = expansion.get("queue")
     of_interface = isinstance(queue, Table) and "like" in queue
     rest = expansion.omit("queue") if of_interface else expansion

@@ -143,12 +143,18 @@ class DiskKeys(Keys):
     """The keys of a disk.
 
     * ``like``: The drive that brings device and queue.
+    * ``sheet``: The data sheet of a drive, from which device and queue follow.
     * ``purpose``: What the disk is for, in a few words; it has no effect.
+    * ``family``: The drives that it belongs to, such as "SATA SSD"; it has no effect.
+    * ``figures``: Figures that were measured on the drive; they have no effect.
     * ``count``: The number of equal disks, which are called NAME0, NAME1 and so on.
     """
 
     like: Annotated[str, _name_of("disks"), _NONE]
+    sheet: Annotated[dict[str, Any], Takes("table"), _NONE]
     purpose: Annotated[str, _NONE]
+    family: Annotated[str, _NONE]
+    figures: Annotated[dict[str, Any], Takes("table"), _NONE]
     count: Annotated[int, Field(ge=1, le=MOST_DISKS), Default("one disk, called NAME")]
 
 
@@ -158,7 +164,7 @@ class QueueKeys(Keys):
     * ``like``: The interface of the drive; the kernel's release decides the queue that it gets.
     """
 
-    like: Annotated[Literal["sata", "nvme", "virtio"], _NONE]
+    like: Annotated[Literal["sata", "sas", "usb", "nvme", "virtio"], _NONE]
 
 
 class DeviceKeys(Keys):

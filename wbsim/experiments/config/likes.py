@@ -30,6 +30,8 @@ from wbsim.models.catalogue.kernels import FIRST, KERNELS, LAST
 from wbsim.sim.param import Spec
 from wbsim.sim.text_files import text_of
 
+MOST_LISTED: Final = 30
+"""An error lists the names of a kind of part if there are at most so many."""
 HOME: Final = Path("~/.config/wbsim").expanduser()
 
 
@@ -124,6 +126,8 @@ def _unknown_like(like: object, bases: Bases, files: Iterable[str]) -> str:
     names = [*(() if bases.parts is KERNELS else bases.parts), *files]
     for name in get_close_matches(str(like), names, 1, 0.7):
         fault += f"; did you mean {name!r}"
+    if len(bases.parts) > MOST_LISTED:
+        return f"{fault}; use a name of wbsim list {bases.folder}, or the path of a .toml file"
     more = f", or any release from {FIRST} to {LAST}" if bases.parts is KERNELS else ""
     return f"{fault}; use one of {', '.join(map(repr, bases.parts))}{more}"
 

@@ -395,6 +395,20 @@ def _write_columns(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
     pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), path)
 
 
+def refuse_foreign(path: Path, begins: str, kind: str) -> None:
+    """Refuse to replace a file *path* that is not one of wbsim's *kind* files, which begin with *begins*.
+
+    Raises:
+        BadInput: *path* exists, and wbsim did not write it.
+    """
+    try:
+        is_own = not os.path.lexists(path) or text_of(path).startswith(begins)
+    except (OSError, ValueError):
+        is_own = False
+    if not is_own:
+        raise bad(f"--out {path}", f"exists and is not a {kind} file of wbsim; give another name")
+
+
 def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Replace *path* in one step: *write* writes a file next to it, which is then renamed.
 

@@ -20,7 +20,7 @@ from wbsim.sim.param import Given, Inputs, Origin
 from wbsim.sim.units import quantities
 
 _FOLDER: Final = Path(__file__).with_name("data")
-_PLAIN: Final = ("purpose", "like")
+_PLAIN: Final = ("purpose", "family", "like")
 """Keys with plain texts, which describe the part and are no numbers of it."""
 _PLAIN_BELOW: Final = (".like", ".members.count")
 """The ends of keys in tables whose values name something or repeat it, and are no numbers of the part."""
@@ -51,7 +51,7 @@ def part_in(folder: str, name: str) -> Inputs:
     amounts = quantities(list(_amounts(entries)))
     own = {key: _entry(value, f"{name}.toml: {key}", amounts) for key, value in entries.items()}
     base = part_in(folder, plain["like"]) if "like" in plain else {}
-    return {**put_over(base, own), "purpose": plain["purpose"]}
+    return {**put_over(base, own), **{key: text for key, text in plain.items() if key != "like"}}
 
 
 @cache

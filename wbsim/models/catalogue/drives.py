@@ -1,6 +1,7 @@
 """Drives that a configuration can add to a machine: a device, and the queue that a release gives it.
 
-Each is a file in data/drives.
+Each is a file in data/drives.  It has the device and the queue, or a ``sheet`` from which they follow
+(`sheets`).  Its ``figures`` were measured on the drive, and the model does not use them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from wbsim.models.catalogue.data_files import names_in, part_in, put_over
 from wbsim.models.catalogue.kernels import LAST
 from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.catalogue.queues import queues_of
+from wbsim.models.catalogue.sheets import drive_of
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import DriveSpec
 from wbsim.sim.param import Inputs
@@ -31,7 +33,13 @@ def drives_of(release: Release) -> Mapping[str, DriveSpec]:
 
 def _drive(name: str, release: Release) -> DriveSpec:
     """Return the drive *name* with the queue that *release* gives it."""
-    return DriveSpec.model_validate(disk_of(part_in(FOLDER, name), release))
+    return DriveSpec.model_validate(disk_of({"like": name}, release))
+
+
+def _entries(name: str) -> Inputs:
+    """Return the queue and the device of the drive *name*, as its file or its sheet has them."""
+    part = part_in(FOLDER, name)
+    return drive_of(part["sheet"]) if "sheet" in part else part
 
 
 def disk_of(table: Inputs, release: Release) -> Inputs:
@@ -41,7 +49,7 @@ def disk_of(table: Inputs, release: Release) -> Inputs:
     """
     disk = _omit("like", table)
     if "like" in table:
-        disk = put_over(part_in(FOLDER, table["like"]), disk)
+        disk = put_over(_entries(table["like"]), disk)
     queue = disk["queue"]
     base = queues_of(release)[queue["like"]].inputs() if "like" in queue else {}
     return {"queue": put_over(base, _omit("like", queue)), "device": _device_of(disk["device"])}
@@ -51,7 +59,7 @@ def _device_of(table: Inputs) -> Inputs:
     """Return the device *table* with what ``like`` brings, also behind a cache and in an array."""
     device = _omit("like", table)
     if "like" in table:
-        device = put_over(part_in(FOLDER, table["like"])["device"], device)
+        device = put_over(_entries(table["like"])["device"], device)
     if "behind" in device:
         device["behind"] = _device_of(device["behind"])
     if "members" in device:

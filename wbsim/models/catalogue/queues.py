@@ -1,4 +1,4 @@
-"""The request queue that each release gives a SATA disk, an NVMe drive and a virtio disk."""
+"""The request queue that each release gives a drive, by its interface."""
 
 from __future__ import annotations
 
@@ -22,17 +22,44 @@ _WBT: Final = "docs/kernel/schedulers.md#blk-wbt"
 NO_DISCARD: Final = specified(MAX_DISCARD_BYTES, "the model issues no discards")
 _NVME_MOST: Final = assumed(2 * MIB, "MDTS of data centre drives of 2021", 128 * KIB, 8 * MIB)
 _LARGEST_ATA_COMMAND: Final = specified(65_535 * 512, f"{_LIMITS} [V 4.1]: ATA_MAX_SECTORS_LBA48 [R]")
+_LARGEST_USB_COMMAND: Final = specified(120 * KIB, "drivers/usb/storage/scsiglue.c: max_sectors is 240")
 _NO_LIMIT: Final = specified(1 << 30, f"{_LIMITS} [V 2.6.34, 3.10]: virtio-blk has no limit")
 
 
 def sata_queue(release: Release) -> Inputs:
     """Return the inputs of the queue of a disk behind AHCI, which has one hardware queue."""
     depth = rule_for("queue.driver_depth", release, SATA)
+    segments = specified(168, f"{_LIMITS} [V 2.6.29, 3.10]: AHCI_MAX_SG")
+    fua = specified(False, "drivers/ata/libata-core.c: libata.fua is 0")
+    return _scsi_queue(release, _LARGEST_ATA_COMMAND, segments, depth, fua)
+
+
+def sas_queue(release: Release) -> Inputs:
+    """Return the inputs of the queue of a SAS drive behind an adapter that is not RAID."""
+    depth = assumed(254, "drivers/scsi/mpt3sas: 254 commands for a SAS device [R]", 32, 254)
+    segments = assumed(128, "mpt3sas: MPT3SAS_SG_DEPTH [R]", 128, 256)
+    fua = specified(True, "drivers/scsi/sd.c: DPOFUA of the drive's mode pages [R]")
+    return _scsi_queue(release, _NO_LIMIT, segments, depth, fua)
+
+
+def usb_queue(release: Release) -> Inputs:
+    """Return the inputs of the queue of a stick or a card behind usb-storage: a command at a time."""
+    depth = specified(1, "drivers/usb/storage/scsiglue.c: can_queue is 1 [R]")
+    segments = specified(128, "SG_MAX_SEGMENTS, without a limit of the driver [R]")
+    fua = specified(False, "sysfs of a USB disk: fua 0")
+    return _scsi_queue(release, _LARGEST_USB_COMMAND, segments, depth, fua)
+
+
+def _scsi_queue(release: Release, largest: Given, segments: Given, depth: Given, fua: Given) -> Inputs:
+    """Return the inputs of the queue of a SCSI driver with one hardware queue of *depth* commands.
+
+    *largest*: the largest command (bytes); *segments*: its most segments; *fua*: the drive knows FUA.
+    """
     multi_queue = rule_for("queue.blk_mq", release, SATA).value
     return {
         "limits": {
-            "max_sectors_bytes": _most_bytes(release, _LARGEST_ATA_COMMAND),
-            "max_segments": specified(168, f"{_LIMITS} [V 2.6.29, 3.10]: AHCI_MAX_SG"),
+            "max_sectors_bytes": _most_bytes(release, largest),
+            "max_segments": segments,
             **_COMMON_LIMITS,
         },
         **_one_hardware_queue(release, multi_queue=multi_queue, depth=depth.value),
@@ -40,7 +67,7 @@ def sata_queue(release: Release) -> Inputs:
         "queue_depth": specified(depth.value, "scsi_change_queue_depth [R]"),
         "wbt": specified(multi_queue, _WBT_OF_ONE_QUEUE),
         "interrupts": assumed("any", "one vector, moved by irqbalance", "any", "submitter"),
-        "fua": specified(False, "drivers/ata/libata-core.c: libata.fua is 0"),
+        "fua": fua,
     }
 
 
@@ -118,7 +145,7 @@ def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> I
 
 
 _QUEUES: Final[Mapping[str, Callable[[Release], Inputs]]] = {
-    "sata": sata_queue, "nvme": nvme_queue, "virtio": virtio_queue,
+    "sata": sata_queue, "sas": sas_queue, "usb": usb_queue, "nvme": nvme_queue, "virtio": virtio_queue,
 }  # fmt: skip
 
 

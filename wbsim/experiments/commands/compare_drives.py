@@ -1,0 +1,46 @@
+"""`wbsim compare-drives`: print the drives of the catalogue beside their published figures."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from wbsim.experiments.commands.options import add_json, print_json
+
+HELP = "print the drives of the catalogue beside their published figures"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add the options of the command to *parser*."""
+    parser.add_argument(
+        "drives", nargs="*", metavar="DISK", help="a disk of wbsim list disks; default: all with a sheet"
+    )
+    add_json(parser)
+
+
+def execute(arguments: Namespace) -> int:
+    """Print the figures, and the median error of those that are predicted; return the exit status."""
+    from wbsim.experiments.config.problems import bad, unknown_key
+    from wbsim.experiments.drives.compare import (
+        HEADING,
+        cells,
+        comparisons,
+        document,
+        median_error,
+        sheet_names,
+    )
+    from wbsim.experiments.formats.table import table
+
+    names = sheet_names()
+    for name in arguments.drives:
+        if name not in names:
+            raise bad("compare-drives", unknown_key(name, names).replace("key", "name", 1), name)
+    rows = list(comparisons(arguments.drives or names))
+    if arguments.json:
+        print_json(document(rows))
+        return 0
+    print(table(HEADING, map(cells, rows), left_columns=3))
+    error = median_error(rows)
+    predicted = sum(not row.is_input for row in rows)
+    if error is not None:
+        print(f"\n{predicted} predicted figures: the median error is {100 * error:.0f} %")
+    return 0

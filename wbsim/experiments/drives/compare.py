@@ -1,0 +1,119 @@
+"""`wbsim compare-drives`: each drive of the catalogue beside the figures that are known of it.
+
+A figure of the sheet is an input: the drive is built from it.  All others are predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from wbsim.experiments.drives.runs import PER_SECOND, RATE, TIME, run_of
+from wbsim.experiments.formats.table import figure_text
+from wbsim.models.catalogue.data_files import names_in, part_in
+from wbsim.models.catalogue.drives import DRIVES, FOLDER
+from wbsim.sim.param import Inputs
+from wbsim.sim.units import MS
+
+RUN_OF_INPUT: Final = {
+    "sequential_write": "sequential_write",
+    "sequential_write_after": "sequential_write_after",
+    "random_write": "random_write_qd256",
+    "random_write_qd1": "random_write_qd1",
+    "durable_writes": "durable_writes_1",
+    "mean_seek": "mean_seek",
+}
+"""The run that measures a figure of a sheet, by the key of the figure."""
+
+
+class Comparison(NamedTuple):
+    """A figure of a drive beside that of the model.
+
+    ``figure``: the name of the run.  ``is_input``: the drive is built from it.  ``error``: the model's
+    deviation, as a share.
+    """
+
+    drive: str
+    figure: str
+    unit: str
+    published: float
+    model: float
+    is_input: bool
+    origin: str
+    source: str
+
+    @property
+    def error(self) -> float:
+        """The deviation of the model from the published figure, as a share of it."""
+        return self.model / self.published - 1
+
+
+def known_figures(part: Inputs) -> dict[str, float]:
+    """Return what is known of the drive *part* of the catalogue, by key of a sheet.
+
+    Random writes are those of a worn drive if they were measured, and else the most of a fresh one.
+    """
+    numbers = {**part.get("sheet", {}), **part.get("figures", {})}
+    figures = {key: numbers[key].value for key in ("sequential_write", "durable_writes") if key in numbers}
+    random = [key for key in numbers if key.startswith("random_write_qd") or key == "random_write"]
+    if "random_write_steady" in numbers:
+        random = ["random_write_steady"]
+    if random:
+        figures["random_write"] = max(numbers[key].value for key in random)
+    return figures
+
+
+def sheet_names() -> list[str]:
+    """Return the drives of the catalogue that have a sheet."""
+    return [name for name in names_in(FOLDER) if "sheet" in part_in(FOLDER, name)]
+
+
+def comparisons(names: Iterable[str]) -> Iterator[Comparison]:
+    """Yield the comparisons of each of the drives *names*: inputs first."""
+    for name in names:
+        part = part_in(FOLDER, name)
+        inputs = {RUN_OF_INPUT[key]: number for key, number in part["sheet"].items() if key in RUN_OF_INPUT}
+        for figures, is_input in ((inputs, True), (part.get("figures", {}), False)):
+            for figure, number in figures.items():
+                run, count = run_of(figure)
+                model = run.measure(DRIVES[name], count)
+                yield Comparison(
+                    name, figure, run.unit, number.value, model, is_input, number.origin, number.source
+                )
+
+
+def median_error(rows: Sequence[Comparison]) -> float | None:
+    """Return the median of the predicted figures' errors, without their signs; None without such a figure."""
+    errors = [abs(row.error) for row in rows if not row.is_input]
+    return median(errors) if errors else None
+
+
+HEADING: Final = ("drive", "figure", "origin", "published", "model", "error", "is")
+
+
+def cells(row: Comparison) -> tuple[str, ...]:
+    """Return *row* as cells of a table."""
+    return (
+        row.drive,
+        row.figure,
+        row.origin,
+        _text(row.published, row.unit),
+        _text(row.model, row.unit),
+        f"{100 * row.error:+.1f} %",
+        "input" if row.is_input else "predicted",
+    )
+
+
+def _text(value: float, unit: str) -> str:
+    if unit == RATE:
+        return f"{figure_text(value / 1e6)} MB/s"
+    if unit == TIME:
+        return f"{figure_text(value / MS)} ms"
+    return f"{figure_text(value)} /s" if unit == PER_SECOND else figure_text(value)
+
+
+def document(rows: Sequence[Comparison]) -> dict[str, Any]:
+    """Return the comparisons for JSON."""
+    entries = [{**row._asdict(), "error": row.error} for row in rows]
+    return {"figures": entries, "median_error_of_predictions": median_error(rows)}
