@@ -41,9 +41,9 @@ def test_time_left_recommends_only_options_of_the_command(name: str) -> None:
 
 OF_OTHERS = {
     "capture": {"--from"}, "calibrate": {"--cpu"}, "describe-machine": {"--cpu"}, "plot": {"--out"},
-    "explain": {"--out"}, "timeline": {"--out"}, "status": {"--out"},
+    "describe-drive": {"--output-format"}, "explain": {"--out"}, "timeline": {"--out"}, "status": {"--out"},
 }  # fmt: skip
-"""Options that the texts of a command name for the command that made its input, or that reads its output."""
+"""Options that the texts of a command name for the program that made its input, or that reads its output."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -12,8 +14,8 @@ from wbsim.experiments.drives.compare import (
     comparisons,
     known_figures,
     median_error,
-    sheet_names,
 )
+from wbsim.experiments.drives.describe import sheet_names
 from wbsim.models.catalogue.data_files import part_in
 
 
@@ -52,8 +54,21 @@ def test_unknown_drive_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Drives without a sheet have no figures either."""
     assert main(["compare-drives", "pm883-7680g"]) == 2
     assert capsys.readouterr().err == (
-        "wbsim: compare-drives: pm883-7680g: unknown name; did you mean pm883-7680gb?\n"
+        "wbsim: pm883-7680g: No such file or directory; did you mean pm883-7680gb?\n"
     )
+
+
+def test_own_sheet_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All its figures are inputs, so there is no prediction."""
+    path = tmp_path / "sheet.toml"
+    path.write_text(
+        '[sheet]\nmedium = "MLC"\ninterface = "SATA 6 Gb/s"\ncapacity = "1 TB"\n'
+        'sequential_write = "500 MB/s"\nprotected = false\ndurable_writes = 400\n'
+    )
+    assert main(["compare-drives", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"sequential_write +specified +500.0 MB/s +[45]\d\d", text)
+    assert re.search(r"durable_writes_1 +specified +400.0 /s +400.0 /s +[+-]0.0 % +input\n$", text)
 
 
 def test_figures_of_a_list_prefer_a_worn_drive() -> None:

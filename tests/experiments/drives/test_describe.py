@@ -10,6 +10,7 @@ import pytest
 
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.release import release_of
 from wbsim.sim.param import Origin
@@ -72,11 +73,13 @@ def test_figures_of_fio_join_those_of_the_sheet(tmp_path: Path, capsys: pytest.C
     """Jobs are named after keys, and may be in one file or in several."""
     sheet = tmp_path / "sheet.toml"
     sheet.write_text(SHEET.replace('sequential_write = "6900 MB/s"\n', ""))
-    first = save(tmp_path / "a.json", result("sequential_write", {"bs": "1M"}, bw_bytes=5_000_000_000))
+    first = save(
+        tmp_path / "a.json", result("sequential_write", {"rw": "write", "bs": "1M"}, bw_bytes=5_000_000_000)
+    )
     second = save(
         tmp_path / "b.json",
         result("random_write_qd1", iops=50_000.4),
-        result("durable_writes", iops=499.6),
+        result("durable_writes", {"rw": "write", "fdatasync": "1"}, iops=499.6),
     )
     assert main(["describe-drive", str(sheet), first, second]) == 0
     text = capsys.readouterr().out
@@ -92,12 +95,11 @@ def test_figures_of_fio_join_those_of_the_sheet(tmp_path: Path, capsys: pytest.C
     [
         (result("seq", iops=1), "job 'seq': unknown name; use one of"),
         (result("sequential_writ", iops=1), "unknown name; did you mean sequential_write?"),
-        (
-            result("random_write", {"rw": "randread"}, iops=9),
-            "has rw=randread; a figure of a sheet is that of",
-        ),
-        (result("random_write", {"bs": "8k"}, iops=9), "has bs=8k; give 4 KiB"),
-        (result("sequential_write", {"bs": "4k"}, bw_bytes=9), "has bs=4k; give 128 KiB or more"),
+        (result("random_write", {"rw": "randread"}, iops=9), "has rw=randread; give rw=randwrite"),
+        (result("random_write", {"rw": "randwrite", "bs": "8k"}, iops=9), "has blocks of 8192 B; give 4 KiB"),
+        (result("sequential_write", {"rw": "write"}, bw_bytes=9), "has blocks of 4096 B; give 128 KiB or"),
+        (result("random_write_qd1", {"rw": "randwrite", "iodepth": "32"}, iops=9), "has iodepth=32; give 1"),
+        (result("durable_writes", {"rw": "write"}, iops=9), "has neither fdatasync=1 nor fsync=1"),
         (result("random_write", bw_bytes=9), "write.iops is None; repeat the run"),
         (result("random_write", iops=0), "has no writes: write.iops is 0"),
         ({"write": {}}, "the job has no name"),
@@ -113,6 +115,19 @@ def test_result_that_is_no_figure_is_refused(
     text = capsys.readouterr().err
     assert text.startswith(f"wbsim: {path}: job ")
     assert message in text
+
+
+def test_result_that_is_there_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The results of several processes are not added up; options of all jobs count, too."""
+    (tmp_path / "sheet.toml").write_text(SHEET)
+    job = result("random_write", {"rw": "randwrite"}, iops=9)
+    path = save(tmp_path / "a.json", job, job)
+    assert main(["describe-drive", str(tmp_path / "sheet.toml"), path]) == 2
+    assert f"job random_write is in {path}, too; give one result of each job" in capsys.readouterr().err
+    document = {"global options": {"bs": "8k"}, "jobs": [job]}
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    assert main(["describe-drive", str(tmp_path / "sheet.toml"), str(tmp_path / "b.json")]) == 2
+    assert "has blocks of 8192 B" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -141,9 +156,14 @@ def test_file_that_fio_did_not_write_is_refused(
         ("[sheet]\nmedium = \n", ":2: not TOML"),
         (
             SHEET.replace("6900", "9000"),
-            ":5: sheet.sequential_write: 9000000000 is more than PCIe 4 x4 carries",
+            ":5: sheet.sequential_write: 9000 MB/s is more than PCIe 4 x4 carries",
         ),
-        (SHEET + 'slc_fixed = "3 TB"\n', ":7: sheet.slc_fixed: and slc_dynamic are more than the capacity"),
+        (
+            SHEET + 'slc_fixed = "3 TB"\n',
+            ":7: sheet.slc_fixed: is 3000 GB with slc_dynamic, which takes 9000 GB",
+        ),
+        (SHEET.replace("TLC", "HDD"), ":2: sheet.medium: 'HDD' is not a medium; use 'disk', 'SLC'"),
+        (SHEET + "[device]\nlatency = 1\n", ":7: device: is not read; remove it, or name"),
         (SHEET + "spare = 0\n", ":7: sheet.spare: is 0; use a value greater than 0"),
         (SHEET + "rpm = 7200\n", ":7: sheet.rpm: unknown key"),
         (SHEET.replace('capacity = "2 TB"\n', ""), "sheet.capacity: is missing"),
@@ -166,16 +186,27 @@ def test_missing_sheet_and_foreign_file_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A name that is neither a file nor a drive; and a file that another program wrote."""
-    assert main(["describe-drive", "980-prr"]) == 2
-    assert (
-        "wbsim: 980-prr: No such file or directory; give a file with a table [sheet]"
-        in capsys.readouterr().err
-    )
+    assert main(["describe-drive", "980-pro"]) == 2
+    assert "wbsim: 980-pro: No such file or directory; did you mean 980-pro-1tb?" in capsys.readouterr().err
     box = tmp_path / "box.toml"
     box.write_text("mine = 1\n")
     assert main(["describe-drive", "980-pro-1tb", "--out", str(box)]) == 2
     assert "exists and is not a drive file of wbsim" in capsys.readouterr().err
     assert box.read_text() == "mine = 1\n"
+
+
+def test_file_with_a_sheet_can_be_a_member(tmp_path: Path) -> None:
+    """An array of the drives in a file, and a device like it."""
+    (tmp_path / "drive.toml").write_text(SHEET)
+    text = CONFIG.replace(
+        'disks.new.like = "./drive.toml"',
+        'disks.new = { queue.like = "nvme", device = { kind = "raid0", chunk = "64 KiB", '
+        'members = { count = 2, like = "./drive.toml" } } }',
+    )
+    (case,) = parse(text, str(tmp_path / "x.toml")).cases
+    assert case.scenario.machine.disks["new"].device.capacity == 4 * 10**12
+    with pytest.raises(BadInput, match="there is no such file"):
+        parse(CONFIG.replace("drive.toml", "other.toml"), str(tmp_path / "x.toml"))
 
 
 def test_disk_of_a_configuration_can_have_a_sheet(tmp_path: Path) -> None:

@@ -122,7 +122,8 @@ def test_mean_seek_is_that_of_two_random_places() -> None:
 
 def test_every_figure_of_the_catalogue_names_a_run() -> None:
     """A misspelt name would be found only by the comparison."""
-    from wbsim.experiments.drives.compare import RUN_OF_INPUT, sheet_names
+    from wbsim.experiments.drives.compare import RUN_OF_INPUT
+    from wbsim.experiments.drives.describe import sheet_names
     from wbsim.models.catalogue.data_files import part_in
 
     names = {name for drive in sheet_names() for name in part_in("drives", drive).get("figures", {})}

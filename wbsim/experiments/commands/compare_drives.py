@@ -12,29 +12,21 @@ HELP = "print the drives of the catalogue beside their published figures"
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     parser.add_argument(
-        "drives", nargs="*", metavar="DISK", help="a disk of wbsim list disks; default: all with a sheet"
+        "drives",
+        nargs="*",
+        metavar="DISK|SHEET.toml",
+        help="a disk of wbsim list disks, or a file with a table [sheet]; default: all disks with a sheet",
     )
     add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Print the figures, and the median error of those that are predicted; return the exit status."""
-    from wbsim.experiments.config.problems import bad, unknown_key
-    from wbsim.experiments.drives.compare import (
-        HEADING,
-        cells,
-        comparisons,
-        document,
-        median_error,
-        sheet_names,
-    )
+    from wbsim.experiments.drives.compare import HEADING, cells, comparisons, document, median_error
+    from wbsim.experiments.drives.describe import sheet_names
     from wbsim.experiments.formats.table import table
 
-    names = sheet_names()
-    for name in arguments.drives:
-        if name not in names:
-            raise bad("compare-drives", unknown_key(name, names).replace("key", "name", 1), name)
-    rows = list(comparisons(arguments.drives or names))
+    rows = list(comparisons(arguments.drives or sheet_names()))
     if arguments.json:
         print_json(document(rows))
         return 0

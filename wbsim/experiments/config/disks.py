@@ -92,15 +92,9 @@ def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
 
     None: a base is not known, which is reported.
     """
-    expansion = likes.expand(table, bases.drives) if "like" in table else table
+    expansion = _expand(likes, table, bases.drives)
     if expansion is None:
         return None
-    expansion = expansion.omit(*_NO_EFFECT)
-    if "sheet" in expansion:
-        base = with_sheet(likes.problems, expansion)
-        if base is None:
-            return None
-        expansion = merge(base, expansion.omit("sheet"))
     queue = expansion.get("queue")
     of_interface = isinstance(queue, Table) and "like" in queue
     rest = expansion.omit("queue") if of_interface else expansion
@@ -112,6 +106,21 @@ def _drive_of(likes: Likes, table: Table, bases: Drives) -> Table | None:
     return None if own is None else drive.like({**drive, "queue": own})
 
 
+def _expand(likes: Likes, table: Table, drives: Bases) -> Table | None:
+    """Return *table*, put over the file that its ``like`` names, with what follows from a ``sheet``.
+
+    None: a file cannot be read, or a sheet is not valid, which is reported.
+    """
+    expansion = likes.expand(table, drives) if "like" in table else table
+    if expansion is None:
+        return None
+    expansion = expansion.omit(*_NO_EFFECT)
+    if "sheet" not in expansion:
+        return expansion
+    base = with_sheet(likes.problems, expansion)
+    return None if base is None else merge(base, expansion.omit("sheet"))
+
+
 def with_like(likes: Likes, value: object, drives: Bases) -> object:
     """Return the device *value* with each ``like`` replaced by the device of the named drive.
 
@@ -121,7 +130,9 @@ def with_like(likes: Likes, value: object, drives: Bases) -> object:
         return value
     device = value.omit("like")
     if "like" in value:
-        drive = likes.based_on(value.like({"like": value["like"]}), drives)
+        drive = _expand(likes, value.like({"like": value["like"]}), drives)
+        if drive is not None and ("like" in drive or "device" not in drive):
+            drive = likes.based_on(drive, drives)
         if drive is None:
             return device
         device = merge(drive["device"], device)

@@ -210,6 +210,9 @@ def table_in(spec: type[Spec], field: FieldInfo) -> type[Spec] | None:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) is Named:
         (annotation,) = get_args(annotation)
+    optional = [part for part in get_args(annotation) if part is not type(None)]
+    if len(optional) == 1 and type(None) in get_args(annotation):
+        (annotation,) = optional
     if not isinstance(annotation, type) or not issubclass(annotation, Spec):
         return None
     return None if annotation is not Spec and issubclass(spec, annotation) else annotation

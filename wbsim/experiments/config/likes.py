@@ -123,6 +123,8 @@ def _unknown_like(like: object, bases: Bases, files: Iterable[str]) -> str:
     if isinstance(like, float | int) and str(like) in bases.parts:
         return f"is the number {like}; write it in quotes"
     fault = "is missing" if like is None else f"{excerpt(like)} is not known"
+    if isinstance(like, str) and like.endswith(".toml"):
+        fault += ": there is no such file"
     names = [*(() if bases.parts is KERNELS else bases.parts), *files]
     for name in get_close_matches(str(like), names, 1, 0.7):
         fault += f"; did you mean {name!r}"

@@ -9,12 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
+from wbsim.experiments.config.problems import Problems
+from wbsim.experiments.config.sheets import drive_in
+from wbsim.experiments.drives.describe import sheet_names, sheet_of
 from wbsim.experiments.drives.runs import PER_SECOND, RATE, TIME, run_of
 from wbsim.experiments.formats.table import figure_text
-from wbsim.models.catalogue.data_files import names_in, part_in
-from wbsim.models.catalogue.drives import DRIVES, FOLDER
+from wbsim.models.catalogue.data_files import part_in
+from wbsim.models.catalogue.drives import FOLDER, disk_of
+from wbsim.models.catalogue.kernels import LAST
+from wbsim.models.release import release_of
+from wbsim.models.scenario import DriveSpec
 from wbsim.sim.param import Inputs
-from wbsim.sim.units import MS
+from wbsim.sim.units import MS, quantity
 
 RUN_OF_INPUT: Final = {
     "sequential_write": "sequential_write",
@@ -64,23 +70,33 @@ def known_figures(part: Inputs) -> dict[str, float]:
     return figures
 
 
-def sheet_names() -> list[str]:
-    """Return the drives of the catalogue that have a sheet."""
-    return [name for name in names_in(FOLDER) if "sheet" in part_in(FOLDER, name)]
-
-
 def comparisons(names: Iterable[str]) -> Iterator[Comparison]:
-    """Yield the comparisons of each of the drives *names*: inputs first."""
+    """Yield the comparisons of each of the drives *names*, inputs first; a name may be a file with a sheet.
+
+    Raises:
+        BadInput: there is no such drive, or its sheet is not valid.
+    """
     for name in names:
-        part = part_in(FOLDER, name)
-        inputs = {RUN_OF_INPUT[key]: number for key, number in part["sheet"].items() if key in RUN_OF_INPUT}
-        for figures, is_input in ((inputs, True), (part.get("figures", {}), False)):
+        sheet, problems = sheet_of(name), Problems()
+        entries = drive_in(problems, sheet)
+        problems.raise_found()
+        assert entries is not None
+        drive = DriveSpec.model_validate(disk_of(entries, release_of(LAST)))
+        inputs = {RUN_OF_INPUT[key]: number for key, number in sheet.items() if key in RUN_OF_INPUT}
+        others = part_in(FOLDER, name).get("figures", {}) if name in sheet_names() else {}
+        for figures, is_input in ((inputs, True), (others, False)):
             for figure, number in figures.items():
                 run, count = run_of(figure)
-                model = run.measure(DRIVES[name], count)
+                published = _base_unit(number.value)
+                model = run.measure(drive, count)
                 yield Comparison(
-                    name, figure, run.unit, number.value, model, is_input, number.origin, number.source
+                    name, figure, run.unit, published, model, is_input, number.origin, number.source
                 )
+
+
+def _base_unit(value: Any) -> float:
+    """Return *value*, which may be a text with a unit, in the base unit."""
+    return float(quantity(value)) if isinstance(value, str) else float(value)
 
 
 def median_error(rows: Sequence[Comparison]) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -15,8 +16,7 @@ from wbsim.experiments.config.problems import Problems, bad, unknown_key
 from wbsim.experiments.config.sheets import drive_in
 from wbsim.experiments.config.toml_tree import NotToml, parse_toml
 from wbsim.experiments.config.tree import Table, with_origins
-from wbsim.experiments.drives.compare import sheet_names
-from wbsim.models.catalogue.data_files import part_in
+from wbsim.models.catalogue.data_files import names_in, part_in
 from wbsim.models.catalogue.drives import FOLDER
 from wbsim.models.devices.spec import DiskSpec, SsdSpec
 from wbsim.sim.param import Given, Inputs, Origin, Spec, measured, unit_of
@@ -29,18 +29,26 @@ MOST_BYTES: Final = 16 * MIB
 
 
 class Job(NamedTuple):
-    """A job of fio: the block sizes that it may have, and the field of the result that is the figure."""
+    """A job of fio: its direction, the block sizes that it may have, and the field that is the figure.
 
+    ``alone``: it has one request in flight.  ``durable``: it syncs after each write.
+    """
+
+    rw: tuple[str, ...]
     block: tuple[int, int]
     field: str
+    alone: bool = False
+    durable: bool = False
 
 
+_READ: Final = ("sheet", "purpose", "family", "figures")
+"""The keys of a file with a sheet; `describe` needs the first."""
 JOBS: Final = {
-    "sequential_write": Job((128 * KIB, 16 * MIB), "bw_bytes"),
-    "sequential_write_after": Job((128 * KIB, 16 * MIB), "bw_bytes"),
-    "random_write": Job((4 * KIB, 4 * KIB), "iops"),
-    "random_write_qd1": Job((4 * KIB, 4 * KIB), "iops"),
-    "durable_writes": Job((4 * KIB, 4 * KIB), "iops"),
+    "sequential_write": Job(("write",), (128 * KIB, 16 * MIB), "bw_bytes"),
+    "sequential_write_after": Job(("write",), (128 * KIB, 16 * MIB), "bw_bytes"),
+    "random_write": Job(("randwrite",), (4 * KIB, 4 * KIB), "iops"),
+    "random_write_qd1": Job(("randwrite",), (4 * KIB, 4 * KIB), "iops", alone=True),
+    "durable_writes": Job(("write", "randwrite"), (4 * KIB, 4 * KIB), "iops", alone=True, durable=True),
 }
 """By the name of the job, which is the key of the sheet."""
 
@@ -53,9 +61,14 @@ def describe(sheet: str, results: Sequence[Path] = ()) -> str:
     Raises:
         BadInput: a file cannot be read, or its figures are unknown, missing or contradict each other.
     """
-    table = _sheet_in(sheet)
+    table = sheet_of(sheet)
+    measured_in: dict[str, Path] = {}
     for path in results:
         for key, number in _figures_of(path):
+            if key in measured_in:
+                remedy = "give one result of each job, and several processes group_reporting"
+                raise bad(str(path), f"job {key} is in {measured_in[key]}, too; {remedy}")
+            measured_in[key] = path
             table[key] = number
             table.places = {**table.places, key: str(path)}
     problems = Problems()
@@ -65,15 +78,24 @@ def describe(sheet: str, results: Sequence[Path] = ()) -> str:
     return "\n".join([*_heading(sheet, results, drive["device"]), *_lines(drive)]) + "\n"
 
 
-def _sheet_in(sheet: str) -> Table:
-    """Return the figures in *sheet*, each a `Given`."""
+def sheet_of(sheet: str) -> Table:
+    """Return the figures in *sheet*, a file or a drive of the catalogue, each a `Given`.
+
+    Raises:
+        BadInput: there is no such file or drive, or it has no table ``sheet``.
+    """
     if sheet in sheet_names():
         return Table(part_in(FOLDER, sheet)["sheet"]).set_place(("sheet",), sheet, {})
     try:
         text = text_of(Path(sheet), MOST_BYTES)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "is not text"
-        remedy = "give a file with a table [sheet], or a disk of wbsim compare-drives"
+        matches = get_close_matches(sheet, sheet_names(), n=1, cutoff=0.7)
+        remedy = (
+            f"did you mean {matches[0]}?"
+            if matches
+            else "give a file with a table [sheet], or a disk with one"
+        )
         raise bad(sheet, f"{why}; {remedy}") from None
     try:
         document = parse_toml(text, sheet)
@@ -83,6 +105,10 @@ def _sheet_in(sheet: str) -> Table:
         raise bad(sheet, str(error)) from None
     if not isinstance(document.get("sheet"), Table):
         raise bad(sheet, "has no table [sheet]; the page on drives (docs/drives.md) has its keys")
+    for key in document:
+        if key not in _READ:
+            message = f"is not read; remove it, or name {sheet} itself as the `like` of a disk"
+            raise bad(document.place_of(key), message, key)
     return with_origins(document["sheet"])
 
 
@@ -98,31 +124,48 @@ def _figures_of(path: Path) -> Iterator[tuple[str, Given]]:
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list) or not jobs:
         raise bad(str(path), f"has no jobs; {remedy}")
+    common = _table(document, "global options")
     for result in jobs:
-        yield _figure_of(path, result)
+        yield _figure_of(path, result, common)
 
 
-def _figure_of(path: Path, result: Any) -> tuple[str, Given]:
-    """Return the key of the sheet, and the figure, of a job's *result*."""
+def _figure_of(path: Path, result: Any, common: Mapping[str, Any]) -> tuple[str, Given]:
+    """Return the key of the sheet, and the figure, of a job's *result*; *common*: the options of all jobs."""
     name = result.get("jobname") if isinstance(result, dict) else None
     if name not in JOBS:
         names = ", ".join(JOBS)
         hint = unknown_key(str(name), list(JOBS)) if isinstance(name, str) else "the job has no name"
         raise bad(str(path), f"job {name!r}: {hint.replace('key', 'name', 1)}; jobs are called {names}")
     job = JOBS[name]
-    options = {**_table(result, "job options")}
-    if options.get("rw", "write") not in ("write", "randwrite"):
-        raise bad(str(path), f"job {name} has rw={options['rw']}; a figure of a sheet is that of a write")
-    block = _block_size(options.get("bs"))
-    low, high = job.block
-    if block is not None and not low <= block <= high:
-        expected = f"{low // KIB} KiB" if low == high else f"{low // KIB} KiB or more"
-        raise bad(str(path), f"job {name} has bs={options['bs']}; give {expected}")
+    fault = _fault_of(job, {**common, **_table(result, "job options")})
+    if fault:
+        raise bad(str(path), f"job {name} has {fault}")
     write = _table(result, "write")
     value = write.get(job.field)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value < 10**15:
         raise bad(str(path), f"job {name} has no writes: write.{job.field} is {value}; repeat the run")
     return name, measured(round(value), f"fio, job {name} in {path.name}")
+
+
+def _fault_of(job: Job, options: Mapping[str, Any]) -> str:
+    """Return what in the *options* of a run makes its result another figure than that of *job*, or ""."""
+    rw = options.get("rw", options.get("readwrite", "read"))
+    if rw not in job.rw:
+        return f"rw={rw}; give rw={job.rw[0]}"
+    block = _block_size(options.get("bs", options.get("blocksize", "4k")))
+    low, high = job.block
+    if block is not None and not low <= block <= high:
+        expected = f"{low // KIB} KiB" if low == high else f"{low // KIB} KiB or more"
+        return f"blocks of {block} B; give {expected}"
+    depth = options.get("iodepth", "1")
+    if job.alone and str(depth) != "1":
+        return f"iodepth={depth}; give 1"
+    if job.durable and not any(str(options.get(key, "0")) not in ("0", "none") for key in _SYNCS):
+        return "neither fdatasync=1 nor fsync=1; give one of them"
+    return ""
+
+
+_SYNCS: Final = ("fdatasync", "fsync", "sync")
 
 
 def _table(result: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -193,6 +236,11 @@ def _statement(number: Given, unit: str) -> str:
     if number.origin == Origin.ASSUMED:
         parts += [f"low = {_amount(number.low, unit)}", f"high = {_amount(number.high, unit)}"]
     return f"{{ {', '.join([*parts, f'source = {json.dumps(number.source, ensure_ascii=False)}'])} }}"
+
+
+def sheet_names() -> list[str]:
+    """Return the drives of the catalogue that have a sheet."""
+    return [name for name in names_in(FOLDER) if "sheet" in part_in(FOLDER, name)]
 
 
 _KINDS: Final = {"ns": "time", "B": "size", "B/s": "rate"}

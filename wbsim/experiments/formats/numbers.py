@@ -17,7 +17,7 @@ def numbers_table(spec: Spec) -> str:
     """Return a table of the numbers of *spec*: path, value, unit, origin, source, and the assumed range."""
     rows = []
     for fields in (_number_fields(number) for number in spec.numbers()):
-        span = "" if fields["low"] is None else f" [{fields['low']} .. {fields['high']}]"
+        span = "" if fields["low"] in (None, fields["high"]) else f" [{fields['low']} .. {fields['high']}]"
         targets = f" <- {', '.join(fields['targets'])}" if fields["targets"] else ""
         rows.append(
             (

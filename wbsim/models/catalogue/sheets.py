@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from wbsim.sim.param import (
     BadValue,
@@ -81,6 +81,22 @@ MEDIA: Final = {
 }
 """By name; (value, low, high) of what is assumed.  Sources: docs/drives.md#media."""
 
+_ROUNDING: Final = 1.03
+"""Makers round their figures: 500 000 writes a second of a drive with 2 000 MB/s are 2 048 MB/s."""
+
+
+def _medium(value: object) -> object:
+    """Return *value*, the name of a medium, as `MEDIA` has it.
+
+    Raises:
+        ValueError: there is no such medium.
+    """
+    name = next((name for name in MEDIA if name.lower() == str(value).lower()), None)
+    if name is None:
+        raise ValueError(f"{str(value)[:60]!r} is not a medium; use 'disk', {', '.join(map(repr, MEDIA))}")
+    return name
+
+
 Sheet = dict[str, Any]
 """The figures of a drive, by key; each may be a `Given`."""
 
@@ -92,10 +108,10 @@ class FlashSheet(Spec):
     * ``interface``: what connects it.
     * ``capacity``: the capacity.
     * ``sequential_write``: the rate of a fresh drive; with an SLC part, the rate of this part.
-    * ``sequential_write_after``: the rate after the SLC part is full; without it, there is no such part
-      unless ``slc_fixed`` or ``slc_dynamic`` is given.
+    * ``sequential_write_after``: the rate after the SLC part is full.
     * ``slc_fixed``: the size of the SLC part on a full drive.
-    * ``slc_dynamic``: the size that an empty drive adds to it.
+    * ``slc_dynamic``: the size that an empty drive adds to it.  TLC and QLC drives without capacitors are
+      assumed to have an SLC part if these three keys are missing; two sizes of 0 mean that there is none.
     * ``random_write``: random writes of 4 KiB a second, fresh, at any depth.
     * ``random_write_qd1``: the same with one request in flight.
     * ``protected``: a power cut does not empty the cache.
@@ -105,7 +121,7 @@ class FlashSheet(Spec):
     * ``indirection_unit``: the size that one entry of the map covers.
     """
 
-    medium: Literal["SLC", "MLC", "TLC", "QLC", "3D XPoint"]
+    medium: Annotated[Literal["SLC", "MLC", "TLC", "QLC", "3D XPoint"], BeforeValidator(_medium)]
     interface: InterfaceName
     capacity: Bytes
     sequential_write: BytesPerS
@@ -116,37 +132,80 @@ class FlashSheet(Spec):
     random_write_qd1: Count | None = None
     protected: Flag
     durable_writes: Count | None = None
-    spare: Annotated[Real, Field(gt=0, le=8)] | None = None
+    spare: Annotated[Real, Field(gt=0, le=2)] | None = None
     cache: Bytes | None = None
-    indirection_unit: Bytes | None = None
+    indirection_unit: Annotated[Bytes, Field(multiple_of=PAGE_BYTES)] | None = None
 
     @property
     def has_slc(self) -> bool:
         """True if the drive programs a part of its cells with one bit each."""
+        if self.slc_fixed is None and self.slc_dynamic is None and self.sequential_write_after is None:
+            return self.medium in ("TLC", "QLC") and not self.protected
         return any((self.sequential_write_after, self.slc_fixed, self.slc_dynamic))
+
+    @property
+    def flash(self) -> int:
+        """The flash of the drive (bytes)."""
+        return raw_bytes(self.capacity) if self.spare is None else round(self.capacity * (1 + self.spare))
 
     @model_validator(mode="after")
     def _check(self) -> FlashSheet:
-        rate = INTERFACES[self.interface].rate
-        _refuse_more("sequential_write", self.sequential_write, f"{self.interface} carries", rate)
-        after, random = self.sequential_write_after, self.random_write
-        if after is not None:
-            _refuse_more("sequential_write_after", after, "sequential_write is", self.sequential_write)
-        if random is not None:
-            size = PAGE_BYTES if self.indirection_unit is None else self.indirection_unit
-            _refuse_more(
-                "random_write", random, "sequential_write can program", self.sequential_write // size
+        interface = INTERFACES[self.interface]
+        _refuse_rate("sequential_write", self.sequential_write, f"{self.interface} carries", interface.rate)
+        if self.sequential_write_after is not None:
+            _refuse_rate(
+                "sequential_write_after",
+                self.sequential_write_after,
+                "sequential_write is",
+                self.sequential_write,
             )
-            if self.random_write_qd1 is not None:
-                _refuse_more("random_write_qd1", self.random_write_qd1, "random_write is", random)
-        if (self.slc_fixed or 0) + (self.slc_dynamic or 0) > self.capacity:
-            raise BadValue("and slc_dynamic are more than the capacity; give less", "slc_fixed")
-        if self.protected and self.durable_writes is not None:
+        self._check_counts()
+        unit = self.indirection_unit
+        if unit is not None and unit & (unit - 1):
+            raise BadValue(f"{unit // KIB} KiB is not a power of two; give one", "indirection_unit")
+        slc, bits = (self.slc_fixed or 0) + (self.slc_dynamic or 0), MEDIA[self.medium].bits
+        if slc * bits > self.flash:
             raise BadValue(
-                "contradicts protected = true: such a drive need not flush; leave one of them out",
-                "durable_writes",
+                f"is {slc / 1e9:g} GB with slc_dynamic, which takes {slc * bits / 1e9:g} GB of {self.medium}"
+                f" flash; the drive has {self.flash / 1e9:g} GB",
+                "slc_fixed" if self.slc_fixed else "slc_dynamic",
             )
         return self
+
+    def _check_counts(self) -> None:
+        """Refuse figures a second that leave no time for the parts of a write.
+
+        Raises:
+            BadValue: a figure is too large, or a protected drive has durable writes.
+        """
+        random = self.random_write
+        if random is not None:
+            most = self.sequential_write // (self.indirection_unit or PAGE_BYTES)
+            if random > most * _ROUNDING:
+                rate = f"{self.sequential_write / MB:g} MB/s"
+                raise BadValue(f"{random} is more than {rate} can program: {most} a second", "random_write")
+            if (self.random_write_qd1 or 0) > random:
+                raise BadValue(
+                    f"{self.random_write_qd1} is more than random_write: {random}", "random_write_qd1"
+                )
+        if (self.random_write_qd1 or 0) > S // HOST_NS:
+            message = (
+                f"{self.random_write_qd1} leaves no time: the host alone needs {HOST_NS // US} us for each"
+            )
+            raise BadValue(message, "random_write_qd1")
+        if self.durable_writes is not None:
+            if self.protected:
+                raise BadValue(
+                    "contradicts protected = true: such a drive need not flush; leave one of them out",
+                    "durable_writes",
+                )
+            alone = self.random_write_qd1 or S // HOST_NS
+            if self.durable_writes >= alone:
+                raise BadValue(
+                    f"{self.durable_writes} leaves no time for a flush: {alone} writes a second need none; is"
+                    " the drive protected?",
+                    "durable_writes",
+                )
 
 
 class DiskSheet(Spec):
@@ -167,10 +226,10 @@ class DiskSheet(Spec):
       shingled.
     """
 
-    medium: Literal["disk"]
+    medium: Annotated[Literal["disk"], BeforeValidator(lambda value: str(value).lower())]
     interface: InterfaceName
     capacity: Bytes
-    turns: Count
+    turns: Annotated[Count, Field(ge=3_000, le=20_000)]
     sequential_write: BytesPerS
     sequential_write_inner: BytesPerS | None = None
     mean_seek: Ns | None = None
@@ -183,14 +242,19 @@ class DiskSheet(Spec):
     @model_validator(mode="after")
     def _check(self) -> DiskSheet:
         rate = INTERFACES[self.interface].rate
-        _refuse_more("sequential_write", self.sequential_write, f"{self.interface} carries", rate)
+        _refuse_rate("sequential_write", self.sequential_write, f"{self.interface} carries", rate)
         if self.sequential_write_inner is not None:
-            _refuse_more(
+            _refuse_rate(
                 "sequential_write_inner",
                 self.sequential_write_inner,
                 "sequential_write is",
                 self.sequential_write,
             )
+        if self.media_cache is not None and self.media_cache >= self.capacity:
+            message = (
+                f"{self.media_cache / 1e9:g} GB is not less than the capacity: {self.capacity / 1e9:g} GB"
+            )
+            raise BadValue(message, "media_cache")
         seeks = [
             (key, value)
             for key in ("track_seek", "mean_seek", "full_seek")
@@ -204,19 +268,22 @@ class DiskSheet(Spec):
         return self
 
 
-def _refuse_more(key: str, value: int, what: str, most: int) -> None:
-    """Refuse a *value* of *key* above *most*, which *what* explains.
+def _refuse_rate(key: str, rate: int, what: str, most: int) -> None:
+    """Refuse a *rate* of *key* above *most*, which *what* explains.
 
     Raises:
-        BadValue: *value* is more.
+        BadValue: *rate* is more.
     """
-    if value > most:
-        raise BadValue(f"{value} is more than {what}: {most}; correct one of the two figures", key)
+    if rate > most:
+        message = (
+            f"{rate / MB:g} MB/s is more than {what}: {most / MB:g} MB/s; correct one of the two figures"
+        )
+        raise BadValue(message, key)
 
 
 def spec_of(sheet: Mapping[str, Any]) -> type[FlashSheet | DiskSheet]:
     """Return the keys of *sheet*: those of a disk, or those of a flash drive."""
-    return DiskSheet if bare(sheet.get("medium")) == "disk" else FlashSheet
+    return DiskSheet if str(bare(sheet.get("medium"))).lower() == "disk" else FlashSheet
 
 
 def drive_of(sheet: Sheet) -> Inputs:
@@ -383,12 +450,14 @@ def _slc(sheet: FlashSheet, program_ns: int) -> Inputs:
     fixed, dynamic = sheet.slc_fixed, sheet.slc_dynamic
     if fixed is None:
         size = round(sheet.capacity * share) if dynamic is None else 0
-        fixed_part = assumed(size, "0.6 % of the capacity [R]", 0, 2 * max(size, GIB))
+        source = "0.6 % of the capacity [R]" if size else "the sheet has a dynamic part only"
+        fixed_part = assumed(size, source, 0, 2 * max(size, GIB))
     else:
         fixed_part = _figure(sheet, "slc_fixed")
     if dynamic is None:
         size = round(sheet.capacity * most) if fixed is None else 0
-        dynamic_part = assumed(size, "a tenth of the capacity [R]", 0, sheet.capacity // 3)
+        source = "a tenth of the capacity [R]" if size else "the sheet has a fixed part only"
+        dynamic_part = assumed(size, source, 0, sheet.capacity // 3)
     else:
         dynamic_part = _figure(sheet, "slc_dynamic")
     source = "so that all planes make the rate of the part"
@@ -407,7 +476,7 @@ def _ftl(sheet: FlashSheet, medium: Medium) -> Inputs:
     if sheet.slc_fixed:
         slc_share = sheet.slc_fixed * medium.bits / sheet.capacity
     if sheet.spare is None:
-        raw = raw_bytes(sheet.capacity) / sheet.capacity - 1
+        raw = sheet.flash / sheet.capacity - 1
         source = "docs/drives.md#spare: the next power of two of GiB"
         spare = assumed(round(max(0.02, raw - slc_share), 4), source, 0.02, 0.5)
     else:
