@@ -110,8 +110,8 @@ class FlashSheet(Spec):
     * ``sequential_write``: the rate of a fresh drive; with an SLC part, the rate of this part.
     * ``sequential_write_after``: the rate after the SLC part is full.
     * ``slc_fixed``: the size of the SLC part on a full drive.
-    * ``slc_dynamic``: the size that an empty drive adds to it.  TLC and QLC drives without capacitors are
-      assumed to have an SLC part if these three keys are missing; two sizes of 0 mean that there is none.
+    * ``slc_dynamic``: the size that an empty drive adds to it.  If these three keys are missing, a TLC or
+      QLC drive without capacitors is assumed to have an SLC part.  Two sizes of 0 deny it.
     * ``random_write``: random writes of 4 KiB a second, fresh, at any depth.
     * ``random_write_qd1``: the same with one request in flight.
     * ``protected``: a power cut does not empty the cache.
