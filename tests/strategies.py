@@ -12,13 +12,14 @@ from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.io_schedulers.releases import modelled, refusal
 from wbsim.models.step_lengths import StepLengths
 
-DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743")
+DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743", "980-pro-1tb", "seagate-archive-8tb")
 _STEADY = 'ftl = { spare = 0.1, erase_block = "64 MiB", erase_time = "3 ms", state = "steady" }'
 _FULL = 'ftl = { spare = 0.5, erase_block = "256 MiB", erase_time = "0 s", state = "fresh", fill = 0.9 }'
 _SLC = (
     'slc = { fixed = "256 KiB", dynamic = "1 MiB", program_time = "90 us", when_full = "fold",'
     ' fold_after = "2 ms" }'
 )
+_SHINGLES = 'shingles = { media_cache = "256 KiB", band = "64 KiB", clean_after = "3 ms" }'
 _FLASH: list[list[str]] = [[], [], [_STEADY], [_FULL, _SLC], [_SLC, 'suspend_time = "30 us"']]
 STATES: dict[str, list[list[str]]] = {
     "loop": [[]],
@@ -26,6 +27,8 @@ STATES: dict[str, list[list[str]]] = {
     "sata-disk": [[], ["segments = 2"], ['cache = "0 B"'], ['cache = "64 KiB"', "segments = 1"]],
     "pm9a3": [*_FLASH, ["protected = false", 'flush_time = "1 ms"']],
     "bm1743": _FLASH,
+    "980-pro-1tb": [[], ['ftl.state = "steady"'], ["ftl.fill = 0.97", 'slc.fixed = "1 MiB"']],
+    "seagate-archive-8tb": [[], [_SHINGLES], [_SHINGLES, 'cache = "0 B"']],
 }
 """By drive, the keys of its device of which one list is drawn."""
 FLUSHERS = (
