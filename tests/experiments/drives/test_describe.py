@@ -72,7 +72,7 @@ def test_drive_file_is_the_drive(name: str, tmp_path: Path, capsys: pytest.Captu
 def test_figures_of_fio_join_those_of_the_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Jobs are named after keys, and may be in one file or in several."""
     sheet = tmp_path / "sheet.toml"
-    sheet.write_text(SHEET.replace('sequential_write = "6900 MB/s"\n', ""))
+    sheet.write_text(SHEET.replace("6900", "1"))
     first = save(
         tmp_path / "a.json", result("sequential_write", {"rw": "write", "bs": "1M"}, bw_bytes=5_000_000_000)
     )

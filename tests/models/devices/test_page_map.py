@@ -21,10 +21,11 @@ def page_map(pages: int, blocks: int, block_pages: int, *, steady: bool = False)
     return PageMap(pages, blocks, block_pages, np.random.default_rng(2), levels)
 
 
-def map_in_order(pages: int, blocks: int, block_pages: int) -> PageMap:
-    """Return a map whose pages were all written once, in order."""
-    levels = np.full(-(-pages // block_pages), block_pages, np.int32)
-    levels[-1] -= len(levels) * block_pages - pages
+def map_in_order(pages: int, blocks: int, block_pages: int, data: int | None = None) -> PageMap:
+    """Return a map whose first *data* pages, or all, were written once, in order."""
+    data = data or pages
+    levels = np.full(-(-data // block_pages), block_pages, np.int32)
+    levels[-1] -= len(levels) * block_pages - data
     return PageMap(pages, blocks, block_pages, np.random.default_rng(2), levels, in_order=True)
 
 
@@ -134,6 +135,15 @@ def test_pages_in_order_are_overwritten_in_order_without_a_move() -> None:
     assert flash.valid_pages == flash.pages
 
 
+def test_pages_behind_those_in_order_have_no_old_place() -> None:
+    """The drive has data in a half of its pages; a write to the other half makes nothing garbage."""
+    flash = map_in_order(40, 12, 5, data=20)
+    flash.write(20, 10)
+    assert flash.valid_pages == 30
+    flash.write(19, 2)
+    assert flash.valid_pages == 30
+
+
 def test_pages_in_order_become_mixed_in_a_long_run() -> None:
     """After the drive was written twice at random, it moves as many pages as one that starts steady."""
     blocks, spare = 400, 0.28
@@ -196,6 +206,7 @@ class MapMachine(RuleBasedStateMachine):
         )
         assert (in_block <= levels).all()
         assert (levels <= self.flash.block_pages).all()
+        assert (self.flash._arrays.anonymous <= self.flash._arrays.valid).all()
         if self.anonymous:
             assert self.flash.valid_pages == len(self.data) + len(self.anonymous)
         assert len(self.data) <= self.flash.valid_pages == levels.sum() <= 40

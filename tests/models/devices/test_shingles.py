@@ -73,6 +73,15 @@ def test_large_write_begins_a_band_anew() -> None:
     assert shingles.place(2048, 2056) == 2048
 
 
+def test_band_with_cached_writes_takes_nothing_until_it_is_clean() -> None:
+    """The write that would continue the band follows in the media cache; a clean band is full."""
+    shingles = Shingles(SPEC)
+    assert [shingles.place(0, 8), shingles.place(100, 108), shingles.place(8, 16)] == [0, 0, 8]
+    assert shingles.clean() == (0, BAND)
+    assert shingles.place(16, 24) == 16
+    assert shingles.filled == 8
+
+
 def test_full_media_cache_takes_nothing_until_a_band_is_clean() -> None:
     """1 MiB of 2048 sectors is full; cleaning frees what belongs to the band that was cached first."""
     shingles = Shingles(SPEC)

@@ -54,7 +54,7 @@ class Shingles:
     def _continue(self, start: int, end: int) -> None:
         """Move on in the band of *start*, and in the next ones that the write reaches."""
         for band in range(start // self._band_sectors, (end - 1) // self._band_sectors + 1):
-            self._next[band] = min(end, (band + 1) * self._band_sectors)
+            self._next[band] = end
 
     def clean(self) -> tuple[int, int] | None:
         """Free the room of the band that was cached first; return its sectors, or None without one."""
