@@ -106,7 +106,6 @@ SPEC, COMPONENT = ToySpec, Toy
 TOY_DEVICE = '''
 """A link that takes as long for each request, one after another."""
 from typing import Literal
-from wbsim.models.bio import BlockDevice
 from wbsim.models.devices.in_order import InOrder
 from wbsim.models.devices.spec import DeviceSpec
 
@@ -114,7 +113,7 @@ class ToySpec(DeviceSpec):
     kind: Literal["toy_device"] = "toy_device"
     each_ns: int = 5_000
 
-class Toy(BlockDevice):
+class Toy:
     def __init__(self, *, env, spec, name):
         self.env, self.spec, self.free_ns = env, spec, 0
         self.ends = InOrder(env)

@@ -131,12 +131,17 @@ class BlockDevice(Protocol):
         """Return how long each of its parts was used so far (ns), by name: a link, a head, flash."""
         return {}
 
-    def programmed_bytes(self) -> int:
-        """Return how much its flash programmed so far, with what it moved; 0 of a device without flash."""
-        return 0
-
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """Start *request*; call *done* when it completes."""
+
+
+def programmed_bytes(device: BlockDevice) -> int:
+    """Return how much the flash of *device* programmed so far, with what it moved.
+
+    A device without flash need not say that it programs nothing.
+    """
+    programmed: Callable[[], int] | None = getattr(device, "programmed_bytes", None)
+    return 0 if programmed is None else programmed()
 
 
 class IoScheduler(Protocol):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
 
-from wbsim.models.bio import FLUSH, FLUSH_FUA, READ, Bio, BlockDevice, IoScheduler, Request
+from wbsim.models.bio import FLUSH, FLUSH_FUA, READ, Bio, BlockDevice, IoScheduler, Request, programmed_bytes
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.flush import FlushQueue
 from wbsim.models.block.merge import bounds_of
@@ -112,8 +112,8 @@ class Queue:
         return self._device.uses()
 
     def programmed_bytes(self) -> int:
-        """See `BlockDevice.programmed_bytes`."""
-        return self._device.programmed_bytes()
+        """See `bio.programmed_bytes`."""
+        return programmed_bytes(self._device)
 
     def new_request(self, bio: Bio) -> Request:
         """Return a new request of *bio*, whose wait begins now (blk_rq_init)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wbsim.models.bio import BlockDevice, Piece, Write
+from wbsim.models.bio import BlockDevice, Piece, Write, programmed_bytes
 from wbsim.models.devices.piece import uses_behind
 from wbsim.models.devices.spec import Raid0Spec
 from wbsim.models.factories import DeviceFactory
@@ -27,8 +27,8 @@ class Raid0(BlockDevice):
         return {name: used_ns for parts in member_uses for name, used_ns in parts.items()}
 
     def programmed_bytes(self) -> int:
-        """See `BlockDevice.programmed_bytes`: the sum over all members."""
-        return sum(member.programmed_bytes() for member in self._members)
+        """See `bio.programmed_bytes`: the sum over all members."""
+        return sum(programmed_bytes(member) for member in self._members)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""

@@ -76,7 +76,7 @@ class Ssd(BlockDevice):
         }
 
     def programmed_bytes(self) -> int:
-        """See `BlockDevice.programmed_bytes`."""
+        """See `bio.programmed_bytes`."""
         folded = 0 if self._slc is None else self._slc.folded
         return self._pages * self._flash_page + folded
 

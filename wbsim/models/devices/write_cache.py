@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wbsim.models.bio import BlockDevice, Piece, Write
+from wbsim.models.bio import BlockDevice, Piece, Write, programmed_bytes
 from wbsim.models.devices.intake import Intake
 from wbsim.models.devices.piece import uses_behind
 from wbsim.models.devices.spec import WriteCacheSpec
@@ -36,8 +36,8 @@ class WriteCache(BlockDevice):
         return {"link": self._intake.busy_ns, **uses_behind(self._device, "behind")}
 
     def programmed_bytes(self) -> int:
-        """See `BlockDevice.programmed_bytes`, of the device behind."""
-        return self._device.programmed_bytes()
+        """See `bio.programmed_bytes`, of the device behind."""
+        return programmed_bytes(self._device)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
         """See `BlockDevice.submit`."""
