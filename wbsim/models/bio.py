@@ -16,6 +16,8 @@ FLUSH_FUA: Final = "FWF"
 
 A device with a volatile cache gets the steps of both: a flush, ``F``, and a write, with FUA (``WF``) or not.
 """
+FUA: Final = "WF"
+"""The op of a write with FUA alone: it is safe when it completes."""
 DISCARD: Final = "D"
 """The op of a discard, which has a separate size limit."""
 

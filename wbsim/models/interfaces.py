@@ -542,6 +542,16 @@ class Filesystem(Protocol):
 # -- the block layer -------------------------------------------------------------------------------------
 
 
+class PlugCallback(Protocol):
+    """struct blk_plug_cb: what an array of disks keeps in the plug of a task."""
+
+    def unplug(self, thread: Thread) -> Steps:
+        """Let *thread*, which flushes its plug, submit what the plug keeps."""
+
+    def hand_over(self) -> None:
+        """Give what the plug keeps to the array's own thread, because the task goes to sleep."""
+
+
 class Thread(Protocol):
     """A task as the block layer sees it: it submits bios, and may have a plug (current->plug)."""
 
@@ -560,6 +570,12 @@ class Thread(Protocol):
 
     def before_sleep(self) -> None:
         """Empty the plug as schedule() does: kblockd issues its requests, and the thread pays nothing."""
+
+    def check_plugged(self, array: Any, make: Callable[[], PlugCallback]) -> PlugCallback | None:
+        """blk_check_plugged: return what *array* keeps in the plug, from *make* at first; None: no plug."""
+
+    def drop_callback(self, array: Any) -> None:
+        """Take what *array* keeps out of the plug."""
 
     def submit_bio(self, bio: Bio) -> Steps | None:
         """Submit *bio*; return None if it joined a plugged request, which takes no time.

@@ -11,6 +11,7 @@ import numpy as np
 import simpy
 
 from wbsim.models.bio import BlockDevice, IoScheduler
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import BlockCosts
 from wbsim.models.block.thread import BlockThread
@@ -26,6 +27,8 @@ from wbsim.models.factories import (
 from wbsim.models.interfaces import Flushers, Thread, Throttle
 from wbsim.models.io_schedulers.spec import IoSchedulerSpec
 from wbsim.models.kinds import component_of, kinds
+from wbsim.models.md.array import Member
+from wbsim.models.md.levels import new_array
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.parts import AnyLock, LockTimes, Parts, Supply
 from wbsim.models.scenario import KernelSpec, ProcessorSpec, ProgramSpec, Scenario, same_directory
@@ -50,7 +53,7 @@ from wbsim.sim.param import Spec, unit_of
 from wbsim.sim.stock_simpy import StockEnvironment, StockSpinLock
 from wbsim.sim.streams import Draws, Streams
 from wbsim.sim.sync import HandOff, RwSemaphoreRules, SpinLock
-from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, S
+from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, SECTOR_BYTES, S
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -90,6 +93,7 @@ class Machine:
     flushers: Flushers
     calls: SystemCalls
     queues: dict[str, Queue] = field(default_factory=dict)
+    arrays: dict[str, GenDisk] = field(default_factory=dict)
     mounts: dict[str, MountedSuperblock] = field(default_factory=dict)
     programs: dict[str, Workload] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
@@ -152,8 +156,8 @@ class Machine:
                 f"{thread.task.name}: accounted time {lived} ns differs from elapsed time {self.env.now} ns;"
                 f" {rest} ns have no cause",
             )
-        for queue in self.queues.values():
-            queue.check()
+        for disk in (*self.queues.values(), *self.arrays.values()):
+            disk.check()
         for sb in self.mounts.values():
             sb.filesystem.check()
             sb.inodes.check()
@@ -221,7 +225,9 @@ class _Builder:
             self._supply.inode_lock = Parts(self._supply).spin_lock("inode_lock")
         self._parts = Parts(self._supply)
         self._shared_locks = shared_locks(self._parts, self._kernel.inodes)
-        self._bdis = {name: self._disk(i, name) for i, name in enumerate(scenario.machine.disks)}
+        self._queues: dict[str, Queue] = {}
+        self._bdis: dict[str, BackingDevice] = {}
+        self._make_disks()
         self._mounted_at: dict[str, MountedSuperblock] = {}
         self._superblocks = {
             name: self._mount(name, start_byte // PAGE_BYTES) for name, start_byte in scenario.first_bytes()
@@ -235,8 +241,8 @@ class _Builder:
             env=self._env, cache=self._cache, signals=signals, processors=self._processors,
             threads=self._threads, thread=self._parts.thread, give_up_ns=scenario.give_up,
             locks=self._supply.locks, throttle=self._throttle, flushers=self._flushers,
-            calls=self._calls, queues={name: bdi.queue for name, bdi in self._bdis.items()},
-            mounts=self._superblocks,
+            calls=self._calls, queues=self._queues, mounts=self._superblocks,
+            arrays={name: bdi.queue for name, bdi in self._bdis.items() if name not in self._queues},
         )  # fmt: skip
         self._lay_out_files()
         self._followers: dict[str, list[str]] = {}
@@ -255,8 +261,39 @@ class _Builder:
         self._threads.append(BlockThread(task, self._kernel.plug, self._supply.signals))
         return self._threads[-1]
 
-    def _disk(self, number: int, name: str) -> BackingDevice:
-        """Return the bdi of a disk, with its device and its queue."""
+    def _make_disks(self) -> None:
+        """Make the queues of all disks, the arrays, and a bdi for each that a filesystem may lie on."""
+        machine = self._scenario.machine
+        for number, name in enumerate((*machine.disks, *machine.arrays)):
+            parts = Parts(self._supply, urgent=URGENT - 1 - number)
+            disk: GenDisk
+            if name in machine.disks:
+                disk = self._queues[name] = self._queue(parts, name)
+            else:
+                disk = self._array(parts, name)
+            if machine.array_of(name) is None:
+                self._bdis[name] = BackingDevice(name, disk, parts)
+
+    def _array(self, parts: Parts, name: str) -> GenDisk:
+        """Return an array of disks, whose queues are there."""
+        machine = self._scenario.machine
+        spec, costs = machine.arrays[name], self._cpu.paths.md
+        assert costs is not None, "the check of the machine wants costs of md"
+        sizes = [machine.disks[member].device.capacity for member in spec.members]
+        return new_array(
+            parts=parts.for_part(name),
+            name=name,
+            spec=spec,
+            rules=self._kernel.md,
+            costs=scale(costs, self._cpu.flusher_scale),
+            members=[
+                Member(self._queues[member], None if size is None else size // SECTOR_BYTES)
+                for member, size in zip(spec.members, sizes, strict=True)
+            ],
+        )
+
+    def _queue(self, parts: Parts, name: str) -> Queue:
+        """Return the queue of a disk, with its device."""
         drive = self._scenario.machine.disks[name]
         cpu = self._cpu
         costs: BlockCosts = scale(cpu.paths.block, cpu.flusher_scale)
@@ -266,8 +303,7 @@ class _Builder:
                 "complete_ns": costs.complete_ns + cpu.exit_time,
             }
         )
-        parts = Parts(self._supply, urgent=URGENT - 1 - number)
-        queue = Queue(
+        return Queue(
             parts=parts.for_part(name),
             name=name,
             spec=drive.queue,
@@ -280,7 +316,6 @@ class _Builder:
             wbt=self._kernel.wbt and drive.queue.wbt,
             scheduler=self._io_scheduler(drive.queue.elevator),
         )
-        return BackingDevice(name, queue, parts)
 
     def _io_scheduler(self, spec: IoSchedulerSpec) -> IoScheduler:
         """Return the scheduler of a queue, with the rules that the kernel has for it."""
@@ -306,7 +341,7 @@ class _Builder:
         )
         inodes.add_cached(mount.cached_inodes)
         is_root = partial(same_directory, root=self._scenario.root_of(name))
-        rotates = self._scenario.machine.disks[mount.disk].device.rotates
+        rotates = self._scenario.machine.device_of(mount.disk).rotates
         parts = bdi.parts.for_part(name)
         sb = MountedSuperblock(
             self._env, name, bdi, first_block, inodes, mount.files, is_root=is_root,

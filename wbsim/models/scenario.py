@@ -10,11 +10,12 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, model_validator
 
 from wbsim.models.block.spec import BlockCosts, PlugRules, QueueSpec
-from wbsim.models.devices.spec import AnyDevice
+from wbsim.models.devices.spec import AnyDevice, DeviceSpec
 from wbsim.models.filesystems.spec import AnyFilesystem, CostsOfFilesystems, RulesOfFilesystems
 from wbsim.models.flushers.spec import AnyFlusher
 from wbsim.models.io_schedulers.releases import refusal
 from wbsim.models.io_schedulers.spec import RulesOfIoSchedulers
+from wbsim.models.md.spec import ArrayFacts, ArraySpec, MdCosts, MdRules, array_facts
 from wbsim.models.page_cache.spec import DirtyLimits, MemorySpec
 from wbsim.models.scheduler.spec import SchedulerSpec
 from wbsim.models.throttling.spec import AnyThrottling
@@ -43,13 +44,17 @@ Moment = Annotated[Ns, Field(le=S)]
 
 
 class PathCosts(Spec):
-    """Processor time of every code path on the reference machine; filesystems by kind."""
+    """Processor time of every code path on the reference machine; filesystems by kind.
+
+    * ``md``: the costs of arrays of disks; a machine without an array needs none.
+    """
 
     write: WriteCosts
     inodes: InodeCosts
     filesystems: CostsOfFilesystems
     writeback: WritebackCosts
     block: BlockCosts
+    md: MdCosts | None = None
 
     @model_validator(mode="after")
     def _check(self) -> PathCosts:
@@ -145,7 +150,7 @@ class DriveSpec(Spec):
 
 
 class MachineSpec(Spec):
-    """Processors, memory, and disks by name.
+    """Processors, memory, disks by name, and arrays (md) of them.
 
     * ``name``: the name of the machine; no result depends on it.
     """
@@ -154,6 +159,45 @@ class MachineSpec(Spec):
     processors: ProcessorSpec
     memory: MemorySpec
     disks: Named[DriveSpec]
+    arrays: Named[ArraySpec] = {}
+
+    @property
+    def mountable(self) -> list[str]:
+        """The names of the disks and arrays that a filesystem may lie on: a member of an array may not."""
+        return [*(disk for disk in self.disks if self.array_of(disk) is None), *self.arrays]
+
+    def array_of(self, disk: str) -> str | None:
+        """Return the name of the array of which *disk* is a member; None: it is no member."""
+        return next((name for name, array in self.arrays.items() if disk in array.members), None)
+
+    def device_of(self, name: str) -> DeviceSpec | ArrayFacts:
+        """Return the device of the disk *name*, or the facts of the array *name*."""
+        if name in self.disks:
+            return self.disks[name].device
+        array = self.arrays[name]
+        return array_facts(array, [self.disks[member].device for member in array.members])
+
+    @model_validator(mode="after")
+    def _check(self) -> MachineSpec:
+        for name, array in self.arrays.items():
+            place = "arrays", name
+            if name in self.disks:
+                raise BadValue("is the name of a disk, too; choose another name", *place)
+            for member in array.members:
+                if member not in self.disks:
+                    choices = ", ".join(self.disks)
+                    message = f"the machine has no disk {member!r}; use some of {choices}"
+                    raise BadValue(message, *place, "members")
+                owner = self.array_of(member)
+                if owner != name:
+                    message = f"{member} is a member of {owner}, too; name it in one array"
+                    raise BadValue(message, *place, "members")
+            facts = self.device_of(name)
+            if facts.capacity is not None and facts.capacity < MIB:
+                raise BadValue(f"its members leave it {facts.capacity} B; give larger disks", *place)
+        if self.arrays and self.processors.paths.md is None:
+            raise BadValue("has no costs of md, which arrays need; give them", "processors", "paths", "md")
+        return self
 
 
 class KernelSpec(Spec):
@@ -189,6 +233,7 @@ class KernelSpec(Spec):
     dirty: DirtyLimits
     filesystems: RulesOfFilesystems
     schedulers: RulesOfIoSchedulers
+    md: MdRules
 
     @model_validator(mode="after")
     def _check(self) -> KernelSpec:
@@ -357,9 +402,11 @@ class Scenario(Spec):
             raise BadValue("all programs run without end; give at least one that ends", "programs")
         self._check_order()
         for name, mount in self.mounts.items():
-            if mount.disk not in self.machine.disks:
-                choices = ", ".join(self.machine.disks)
+            if mount.disk not in self.machine.mountable:
+                choices, array = ", ".join(self.machine.mountable), self.machine.array_of(mount.disk)
                 message = f"the machine has no disk {mount.disk!r}; use one of {choices}"
+                if array is not None:
+                    message = f"{mount.disk} is a member of {array}; mount {array} instead"
                 raise BadValue(message, "mounts", name, "filesystem", "disk")
             earlier = list(self.mounts)[: list(self.mounts).index(name)]
             if any(self.mounts[sibling].at == mount.at for sibling in earlier):
@@ -434,8 +481,13 @@ class Scenario(Spec):
         for disk, drive in self.machine.disks.items():
             if (message := refusal(drive.queue.elevator.scheduler, self.kernel.name)) is not None:
                 raise BadValue(message, "machine", "disks", disk, "queue", "elevator", "scheduler")
+        for name, array in self.machine.arrays.items():
+            if array.group_thread_cnt and not self.kernel.md.group_threads:
+                message = f"{self.kernel.name} has no worker threads of md; leave it out"
+                raise BadValue(message, "machine", "arrays", name, "group_thread_cnt")
+        for disk in self.machine.mountable:
             demand = sum(mount.filesystem.size for mount in self.mounts.values() if mount.disk == disk)
-            capacity = drive.device.capacity
+            capacity = self.machine.device_of(disk).capacity
             if capacity is not None and demand > capacity:
                 *_, last = (name for name, mount in self.mounts.items() if mount.disk == disk)
                 raise BadValue(

@@ -32,6 +32,8 @@ PATHS: Final = {
     "dispatch": "giving requests to the driver",
     "complete": "what follows once pages are on disk",
     "log": "writing the log, and metadata in place",
+    "md": "an array of disks: mapping bios, and visits to stripes",
+    "parity": "an array of disks: copies into stripes, and parity",
     "device": "a loop device's own copying",
 }
 """The paths that take processor time, and their descriptions."""
@@ -45,6 +47,8 @@ LOG_WRITE: Final = "the log's write"
 DEVICE: Final = "the device"
 WAKE_UP: Final = "wake-ups"
 WBT: Final = "wbt"
+STRIPE: Final = "a stripe"
+BITMAP: Final = "the bitmap's write"
 REQUEST: Final = "a request"
 RING: Final = "io_uring"
 THROTTLED: Final = "throttled"
@@ -67,7 +71,8 @@ class Spent:
 
     __slots__ = (
         "allocate", "close", "commit", "complete", "create", "device", "dispatch", "fork", "inode",
-        "inodes", "insert", "lists", "log", "lookup", "paced", "pages", "pause", "program", "reclaim",
+        "inodes", "insert", "lists", "log", "lookup", "md", "paced", "pages", "parity", "pause", "program",
+        "reclaim",
         "request", "sync", "unlink", "user", "write",
     )  # fmt: skip
 
@@ -78,6 +83,7 @@ class Spent:
         self.lists = self.inode = self.pages = self.allocate = self.commit = 0
         self.request = self.insert = self.dispatch = self.complete = 0
         self.log = self.device = 0
+        self.md = self.parity = 0
         self.pause = self.paced = 0
 
     def by_path(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from tests.waits import Waits
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.bio import FLUSH, Bio, Request
-from wbsim.models.block.queue import RequestStats
+from wbsim.models.block.gendisk import RequestStats
 from wbsim.models.interfaces import Thread
 from wbsim.models.machine import build
 from wbsim.models.scheduler.cpu import ANY_CPU

@@ -38,6 +38,15 @@ class Change(NamedTuple):
 CHANGES: Final = tuple(
     Change(*row)
     for row in (
+        # Arrays
+        ("md.plugs_stripes", "3.6", False, True),
+        ("md.group_threads", "3.12", False, True),
+        ("md.raid6_rmw", "4.1", False, True),
+        ("md.cache_grows", "4.1", False, True),
+        ("md.whole_stripes", "6.0", False, True),
+        ("md.mirror_writes", "3.6", "thread", "plug"),
+        ("md.mirror_writes", "6.5", "plug", "direct"),
+        ("md.plug_bios", "6.5", None, 32),
         # Throttling and dirty limits
         ("dirty.dirty_background_ratio", "2.6.30", 5, 10),
         ("dirty.dirty_ratio", "2.6.30", 10, 20),

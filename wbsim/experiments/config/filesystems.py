@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,6 +16,7 @@ from wbsim.models.catalogue.mkfs import Target, made_ext4, made_xfs
 from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.devices.spec import AnyDevice, DeviceSpec
 from wbsim.models.filesystems.spec import FilesystemSpec
+from wbsim.models.md.spec import ArrayFacts, ArraySpec, array_facts
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Bytes, Followed, Inputs, Spec, bare
@@ -33,12 +35,23 @@ _BYTES: Final[TypeAdapter[int]] = TypeAdapter(Bytes)
 _DEVICE: Final[TypeAdapter[DeviceSpec]] = TypeAdapter(AnyDevice)
 
 
+Device = DeviceSpec | ArrayFacts
+"""The device of a disk, or the facts of an array."""
+
+
 class Host(NamedTuple):
-    """The machine as mkfs sees it: its disks by name, its processors, and the release."""
+    """The machine as mkfs sees it: its disks and arrays by name, its processors, and the release."""
 
     disks: Mapping[str, Any]
     processors: int
     release: Release
+    arrays: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def mountable(self) -> list[str]:
+        """The names of the disks and arrays that may get a filesystem: a member of an array may not."""
+        members = {disk for array in self.arrays.values() for disk in plain(array.get("members", ()))}
+        return [*(disk for disk in self.disks if disk not in members), *self.arrays]
 
 
 def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table | None:
@@ -55,7 +68,7 @@ def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table
         return table
     if not isinstance(like, str) or like not in MADE:
         return likes.based_on(table, BASES)
-    device = _device(host.disks.get(disk, {}) if isinstance(disk, str) else {})
+    device = _device(host.disks, host.arrays, disk) if isinstance(disk, str) else None
     size = _size(table.get("size"), device)
     if size is None:
         message = f"is missing, and the device of {disk} has no capacity; give the size"
@@ -81,10 +94,10 @@ def made_again(scenario: Scenario, inputs: Inputs) -> None:
         if not isinstance(filesystem.provenance("size"), Followed):
             continue
         make = MADE[filesystem.kind]
-        device = _device(machine["disks"][mount.disk])
+        device = _device(machine["disks"], machine.get("arrays", {}), mount.disk)
         if device is None or device.capacity is None:
             continue
-        was = scenario.machine.disks[mount.disk].device
+        was = scenario.machine.device_of(mount.disk)
         old_filesystem = make(_target(was.capacity or 0, was, scenario.machine.processors.count), release)
         count = bare(machine["processors"]["count"])
         try:
@@ -96,15 +109,23 @@ def made_again(scenario: Scenario, inputs: Inputs) -> None:
         table.update({key: entry for key, entry in entries.items() if values[key] == usual[key]})
 
 
-def _device(disk: Spec | Mapping[str, object]) -> DeviceSpec | None:
-    """Return the device of *disk*; None if the device is invalid, which the check of the disk reports."""
+def _device(disks: Mapping[str, Any], arrays: Mapping[str, Any], name: str) -> Device | None:
+    """Return the device of the disk or the array *name*.
+
+    None: the name is unknown, or something is invalid; the check of the machine reports it.
+    """
     try:
-        return _DEVICE.validate_python(entries_of(disk).get("device"))
-    except ValidationError:
+        if name not in arrays:
+            return _DEVICE.validate_python(entries_of(disks.get(name, {})).get("device"))
+        array = ArraySpec.model_validate(entries_of(arrays[name]))
+        return array_facts(
+            array, [_DEVICE.validate_python(entries_of(disks[disk]).get("device")) for disk in array.members]
+        )
+    except (ValidationError, KeyError):
         return None
 
 
-def _size(size: object, device: DeviceSpec | None) -> int | None:
+def _size(size: object, device: Device | None) -> int | None:
     """Return *size* in bytes; without one, return the capacity of *device*.
 
     For an invalid size or an unknown device return 1 GiB, because a later check reports the error.
@@ -118,7 +139,7 @@ def _size(size: object, device: DeviceSpec | None) -> int | None:
         return GIB
 
 
-def _target(size: int, device: DeviceSpec | None, processors: int) -> Target:
+def _target(size: int, device: Device | None, processors: int) -> Target:
     """Return what mkfs sees of *device*: md reports its stripe; a RAID controller does not."""
     unit, width = (0, 0) if device is None else device.stripe
     return Target(size, unit, width, device is not None and device.rotates, processors)

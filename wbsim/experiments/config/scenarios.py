@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from wbsim.experiments.config.arrays import add_arrays
 from wbsim.experiments.config.disks import Drives, add_disk, at_its_speed, change_disk
 from wbsim.experiments.config.filesystems import Host, filesystem_of
 from wbsim.experiments.config.grammar import DEFAULT_GIVE_UP, DISK_KEYS, MOUNT_KEYS, ScenarioKeys
@@ -70,7 +71,7 @@ def _machine(likes: Likes, table: Table, release: Release) -> tuple[Table | None
     table = expansion
     changes = table.like({key: table[key] for key in DISK_KEYS if key in table})
     tables = likes.problems.table(table, "disks")
-    rest = table.omit("disks", "purpose", *DISK_KEYS)
+    rest = table.omit("disks", "arrays", "purpose", *DISK_KEYS)
     is_whole = "like" not in table and {"processors", "memory", "disks"} <= table.keys()
     whole = rest.like({"name": _UNNAMED, **rest, "disks": {}})
     machine = whole if is_whole else likes.based_on(rest, machines)
@@ -83,6 +84,7 @@ def _machine(likes: Likes, table: Table, release: Release) -> tuple[Table | None
     if changes or not tables:
         _change_only_disk(likes, disks, changes, tables, bases.drives)
     groups = {name: add_disk(likes, disks, name, tables, bases) for name in tables}
+    add_arrays(likes, machine, table, groups)
     by_name = {name: at_its_speed(likes, disk) for name, disk in disks.items()}
     machine["disks"] = tables.like(by_name)
     if not is_whole:
@@ -141,12 +143,13 @@ def _host(machine: Table | None, release: Release) -> Host:
         return Host({"": {}}, 1, release)
     processors = machine["processors"]
     count = plain(entries_of(processors).get("count")) if isinstance(processors, Mapping | Spec) else 1
-    return Host(machine["disks"], count if isinstance(count, int) else 1, release)
+    arrays = machine.get("arrays", {})
+    return Host(machine["disks"], count if isinstance(count, int) else 1, release, arrays)
 
 
 def _mounts(likes: Likes, scenario: Table, groups: Mapping[str, list[str]], host: Host) -> Table:
     """Return all mounts by name."""
-    problems, disks = likes.problems, list(host.disks)
+    problems, disks = likes.problems, host.mountable
     if "mounts" not in scenario:
         table = problems.table(scenario, "filesystem")
         filesystem = filesystem_of(likes, table, disks[0] if disks else None, host)
@@ -171,7 +174,7 @@ def _mounts_of(
     likes: Likes, name: str, table: Table, groups: Mapping[str, list[str]], host: Host
 ) -> dict[str, Table]:
     """Return the mount of *table* under its *name*; with ``each``, return one for each disk of the group."""
-    disks = list(host.disks)
+    disks = host.mountable
     where = {key: plain(table[key]) for key in MOUNT_KEYS if key in table}
     group = where.pop("each", None)
     if group is not None and not (isinstance(group, str) and group in groups):

@@ -31,7 +31,7 @@ from wbsim.experiments.results.outcome import (
     percentiles_of,
 )
 from wbsim.experiments.running.progress import Progress
-from wbsim.models.block.queue import Queue, RequestStats
+from wbsim.models.block.gendisk import GenDisk, RequestStats
 from wbsim.models.interfaces import Filesystem
 from wbsim.models.machine import Machine
 from wbsim.models.syscalls.latency import Latency
@@ -131,7 +131,7 @@ class LevelsOverTime:
         return dict(zip(names, columns, strict=True))
 
 
-def _of_disk(queue: Queue) -> tuple[int, ...]:
+def _of_disk(queue: GenDisk) -> tuple[int, ...]:
     reads, writes = queue.stat.reads, queue.stat.writes
     queued = queue.queue_length + queue.stat.in_flight
     return (
@@ -247,7 +247,7 @@ def _sync_s(machine: Machine, samples: Sequence[Sample]) -> float:
     return (machine.env.now - max(sample.end_ns for sample in samples)) / S
 
 
-def disk_result(queue: Queue) -> DiskResult:
+def disk_result(queue: GenDisk) -> DiskResult:
     """Return the counters of *queue* until now."""
     reads, writes = queue.stat.reads, queue.stat.writes
     return DiskResult(

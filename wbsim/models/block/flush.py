@@ -1,6 +1,7 @@
 """Flushes of a device with a volatile cache: one at a time, for all requests that wait for it.
 
-Stands for block/blk-flush.c.  A request with PREFLUSH and FUA takes up to three steps:
+Stands for block/blk-flush.c.  A request with PREFLUSH and FUA takes up to three steps; one with FUA alone
+begins with the second:
 
 1. A flush, so that all earlier writes are safe.
 2. Its data.  With FUA, a device that knows it completes the data when it is safe.
@@ -18,12 +19,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
 
-from wbsim.models.bio import FLUSH_FUA, BlockDevice, Piece, Request
+from wbsim.models.bio import FLUSH_FUA, FUA, BlockDevice, Piece, Request
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import S
 
 TIMEOUT_NS: Final = 5 * S
 """FLUSH_PENDING_TIMEOUT: after it, a flush does not wait for data."""
+_WITH_FUA: Final = (FLUSH_FUA, FUA)
 
 
 class Step(NamedTuple):
@@ -47,8 +49,11 @@ class FlushQueue:
         self._data = 0  # the requests in step 2
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
-        """Start *request*, which has PREFLUSH; call *done* when it completes (blk_insert_flush)."""
-        self._add(Step(request, done, is_first=True))
+        """Start *request*, which has PREFLUSH or FUA; call *done* when it completes (blk_insert_flush)."""
+        if request.op == FUA:
+            self._send_data(request, done)
+        else:
+            self._add(Step(request, done, is_first=True))
 
     def _add(self, step: Step) -> None:
         if not self._pending:
@@ -70,18 +75,21 @@ class FlushQueue:
         steps, self._at_device = self._at_device, []
         for request, done, is_first in steps:
             if is_first and request.end_sector > request.start_sector:
-                self._data += 1
-                fua = self._fua and request.op == FLUSH_FUA
-                data = Piece(request.start_sector, request.end_sector, "WF" if fua else "W")
-                self._device.submit(data, partial(self._end_data, request, done))
+                self._send_data(request, done)
             else:
                 done()
             self._kick()
 
+    def _send_data(self, request: Request, done: Callable[[], None]) -> None:
+        self._data += 1
+        fua = self._fua and request.op in _WITH_FUA
+        data = Piece(request.start_sector, request.end_sector, FUA if fua else "W")
+        self._device.submit(data, partial(self._end_data, request, done))
+
     def _end_data(self, request: Request, done: Callable[[], None]) -> None:
         """mq_flush_data_end_io."""
         self._data -= 1
-        if self._fua or request.op != FLUSH_FUA:
+        if self._fua or request.op not in _WITH_FUA:
             done()
             self._kick()
         else:

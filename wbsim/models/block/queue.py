@@ -7,13 +7,13 @@ flushes.  Left out: the queue lock in completions, several hardware queues and t
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal
 
-from wbsim.models.bio import FLUSH, FLUSH_FUA, READ, Bio, BlockDevice, IoScheduler, Request, programmed_bytes
+from wbsim.models.bio import FLUSH, FLUSH_FUA, FUA, READ, Bio, BlockDevice, IoScheduler, Request, programmed_bytes
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.flush import FlushQueue
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.block.merge import bounds_of
 from wbsim.models.block.plug import QueuePlug, plug_of
 from wbsim.models.block.request_pool import POOLS, Pool
@@ -23,40 +23,12 @@ from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import ANY_CPU, Processors
 from wbsim.sim.engine import Task
 from wbsim.sim.invariants import require
-from wbsim.sim.units import PAGE_BYTES
 
-_FLUSHES: Final = (FLUSH, FLUSH_FUA)
-
-
-@dataclass
-class RequestStats:
-    """The completed requests of one direction, as in /proc/diskstats, with exact times.
-
-    ``ios`` counts requests, and ``merges`` the bios that joined a request, so together they count all bios.
-    ``wait_ns`` is the sum of the times from block_getrq to completion, including the time in a plug.
-    """
-
-    ios: int = 0
-    merges: int = 0
-    sectors: int = 0
-    wait_ns: int = 0
+_FLUSHES: Final = (FLUSH, FLUSH_FUA, FUA)
 
 
-@dataclass
-class DiskStats:
-    """/proc/diskstats of one disk: ``reads``, ``writes``, and the requests in the driver now.
-
-    ``busy_ns``: the time with a request in the queue or in the driver (io_ticks), up to the last idle moment.
-    """
-
-    reads: RequestStats = field(default_factory=RequestStats)
-    writes: RequestStats = field(default_factory=RequestStats)
-    in_flight: int = 0
-    busy_ns: int = 0
-
-
-class Queue:
-    """request_queue: the queue of one block device."""
+class Queue(GenDisk):
+    """request_queue: the queue of a disk that takes requests."""
 
     def __init__(
         self,
@@ -73,7 +45,8 @@ class Queue:
         volatile: bool = False,
         wbt: bool = False,
     ) -> None:
-        self._env = env = parts.env
+        env = parts.env
+        super().__init__(env, name, spec.limits, volatile)
         self._device = device
         self._processors = processors
         self._depth = spec.driver_depth
@@ -81,30 +54,17 @@ class Queue:
         size = spec.elevator.pool_size(spec.nr_requests)
         self._async, self._sync = POOLS[pool](env, size, parts.congestion.end)
         self._plug = plug_of(rules, env, parts.urgent, self._feed_driver)
-        self._busy_since: int | None = None
         self._flushes: deque[Request] = deque()  # they pass the elevator
-        self.wbt: WritebackThrottling | None = None
         if wbt:
             depth = spec.queue_depth or spec.nr_requests
             self.wbt = WritebackThrottling(env, depth, volatile)
-        self.name = name
         self.request_ns, self.insert_ns = costs.request_ns, costs.insert_ns
         self.dispatch_ns, self.complete_ns = costs.dispatch_ns, costs.complete_ns
         self.bounds = bounds_of(spec.limits, rules)
         self.elevator = Elevator(scheduler, self.bounds, self._put)
-        self.limits = spec.limits
-        self.has_cache = volatile
-        """A flush is sent to the device, because a write that is complete may be in a volatile cache."""
         self._flush = FlushQueue(env, device, spec.fua) if volatile else None
-        # Copies: a spec's own attributes are slow to read.
-        self._most_pages = spec.limits.max_sectors_bytes // PAGE_BYTES
-        self._most_segments = spec.limits.max_segments
-        self._segment_pages = spec.limits.max_segment_bytes // PAGE_BYTES
         self.lock = parts.spin_lock("queue_lock")
         self.signals = parts.signals
-        self.stat = DiskStats()
-        self.ends_on = ANY_CPU
-        """The processor that handles the end of a request at the moment."""
         self._on_complete = self._complete  # a bound method that is made once
 
     def uses(self) -> dict[str, float]:
@@ -129,12 +89,6 @@ class Queue:
         return self._async.congested
 
     @property
-    def busy_ns(self) -> int:
-        """The time (ns) with a request in the queue or in the driver, until now."""
-        start_ns = self._busy_since
-        return self.stat.busy_ns + (0 if start_ns is None else self._env.now - start_ns)
-
-    @property
     def queue_length(self) -> int:
         """The number of requests that the driver has not taken yet."""
         return len(self.elevator.requests) + len(self._flushes)
@@ -144,14 +98,6 @@ class Queue:
         if self._plug is not None and self._plug.closed:
             self._plug.closed = False
             self._feed_driver()
-
-    def segment_pages(self, folio_pages: int) -> int:
-        """Return how many pages of one segment are contiguous, in folios of *folio_pages* pages."""
-        return min(folio_pages, self._segment_pages)
-
-    def bio_pages(self, segment_pages: int) -> int:
-        """Return the largest number of pages of a bio with segments of *segment_pages* pages."""
-        return min(self._most_pages, self._most_segments * segment_pages)
 
     def check(self) -> None:
         """Check that each request has a place in the pool, and that the elevator finds each waiting request.
@@ -198,8 +144,7 @@ class Queue:
         """
         stat, elevator = self.stat, self.elevator
         cpu = task.cpu if self._to_submitter else ANY_CPU  # the processor that the completions interrupt
-        if self._busy_since is None:
-            self._busy_since = self._env.now
+        self._becomes_busy()
         sorts = elevator.sorts
         for request in requests:
             request.cpu = cpu
@@ -237,9 +182,8 @@ class Queue:
             self._plug.closed = False
         if self.elevator.requests or self._flushes:
             self._feed_driver()
-        elif not self.stat.in_flight and self._busy_since is not None:
-            self.stat.busy_ns += self._env.now - self._busy_since
-            self._busy_since = None
+        elif not self.stat.in_flight:
+            self._becomes_idle()
 
     def _feed_driver(self) -> None:
         stat, elevator, flushes = self.stat, self.elevator, self._flushes

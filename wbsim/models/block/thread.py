@@ -7,18 +7,19 @@ one plug may hold requests of several queues.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from operator import attrgetter
 
 from wbsim.models.bio import Bio, Request
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.block.merge import BACK, NEW, Merge
 from wbsim.models.block.plug import Plug
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.request_pool import Pool
 from wbsim.models.block.spec import PlugRules
 from wbsim.models.block.wbt import WritebackThrottling, throttled
-from wbsim.models.interfaces import Thread
+from wbsim.models.interfaces import PlugCallback, Thread
 from wbsim.models.time_accounting import REQUEST, WBT, Spent
 from wbsim.models.tracepoints import Signals
 from wbsim.sim.engine import PARK, Steps, Task, Wait
@@ -30,6 +31,7 @@ class BlockThread(Thread):
     """See `models.interfaces.Thread`."""
 
     __slots__ = (
+        "_callbacks",
         "_on_plug",
         "_on_queue",
         "_on_unplug",
@@ -52,6 +54,7 @@ class BlockThread(Thread):
         self._on_unplug = signals.block_unplug.observers
         self._own_plug = Plug(rules)
         self._plug: Plug | None = None  # the plug while it is open
+        self._callbacks: dict[GenDisk, PlugCallback] = {}
 
     def start_plug(self) -> bool:
         """See `Thread.start_plug`."""
@@ -64,6 +67,8 @@ class BlockThread(Thread):
 
     def finish_plug(self) -> Iterable[Wait]:
         """See `Thread.finish_plug`."""
+        if self._callbacks:
+            return self._finish_callbacks()
         issue = self.flush_plug()
         self._plug = None
         return issue
@@ -71,11 +76,43 @@ class BlockThread(Thread):
     def flush_plug(self) -> Iterable[Wait]:
         """See `Thread.flush_plug`."""
         assert self._plug is not None, "flush_plug needs a plug"
+        if self._callbacks:
+            return self._flush_callbacks()
         requests = self._take(self._plug)
         return self._issue(requests) if requests else ()
 
+    def _finish_callbacks(self) -> Steps:
+        yield from self._flush_callbacks()
+        self._plug = None
+
+    def _flush_callbacks(self) -> Steps:
+        """flush_plug_callbacks: let the arrays submit what they kept in the plug, and issue all requests."""
+        while self._callbacks:
+            callbacks, self._callbacks = self._callbacks, {}
+            for callback in callbacks.values():
+                yield from callback.unplug(self)
+        if self._plug is not None and self._plug.requests:
+            yield from self._issue(self._take(self._plug))
+
+    def check_plugged(self, array: GenDisk, make: Callable[[], PlugCallback]) -> PlugCallback | None:
+        """See `Thread.check_plugged`."""
+        if self._plug is None:
+            return None
+        callback = self._callbacks.get(array)
+        if callback is None:
+            callback = self._callbacks[array] = make()
+        return callback
+
+    def drop_callback(self, array: GenDisk) -> None:
+        """See `Thread.drop_callback`."""
+        del self._callbacks[array]
+
     def before_sleep(self) -> None:
         """See `Thread.before_sleep`."""
+        if self._callbacks:
+            callbacks, self._callbacks = self._callbacks, {}
+            for callback in callbacks.values():
+                callback.hand_over()
         if self._plug is not None:
             for queue, requests in groupby(self._take(self._plug, asleep=True), _queue_of):
                 queue.insert(list(requests), self.task)
@@ -84,6 +121,9 @@ class BlockThread(Thread):
         """See `Thread.submit_bio`."""
         if self._on_queue:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
+        disk: GenDisk = bio.queue
+        if disk.takes_bios:
+            return disk.submit(self, bio)
         plug = self._plug
         if plug is None:
             return self._make_request(bio)

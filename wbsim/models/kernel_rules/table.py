@@ -74,6 +74,7 @@ _EXT4_UNWRITTEN: Final = "docs/kernel/ext4.md#unwritten-extents"
 _SYNC: Final = "docs/kernel/inodes.md#sync"
 _INODES: Final = "docs/kernel/inodes.md#lists-and-locks"
 _LOCKS: Final = "docs/kernel/locks.md#kinds-of-locks"
+_MD: Final = "docs/kernel/md.md"
 _PATCHES: Final = "report V13: the patch series"
 _FAIR: Final = "kernel/sched/fair.c [R], from memory"
 
@@ -730,6 +731,53 @@ _LOCKS_INODES_AND_TASKS: Final = (
     ),
 )  # fmt: skip
 
+_ARRAYS: Final = (
+    _history(
+        "md.plugs_stripes",
+        ("2.6.29", False, f"{_MD}#the-plug [V 3.5]"),
+        ("3.6", True, f"{_MD}#the-plug [V 3.5, 3.6.5]: raid5_unplug",
+         "RAID5 gets the stripes of a plug at once, so more of them are complete, and fewer must read."),
+    ),
+    _history(
+        "md.group_threads",
+        ("2.6.29", False, f"{_MD}#threads [V 3.11]"),
+        ("3.12", True, f"{_MD}#threads [V 3.11, 3.13]: group_thread_cnt",
+         "RAID5 may have worker threads, so one processor no longer limits an array of fast drives."),
+    ),
+    _history(
+        "md.raid6_rmw",
+        ("2.6.29", False, f"{_MD}#what-a-write-reads [V 3.19]"),
+        ("4.1", True, f"{_MD}#what-a-write-reads [V 3.19, 4.1]: PARITY_ENABLE_RMW",
+         "A small write to a wide RAID6 reads three pages, and no longer all the data of its stripe."),
+    ),
+    _history(
+        "md.cache_grows",
+        ("2.6.29", False, f"{_MD}#the-stripe-cache [V 3.19]"),
+        ("4.1", True, f"{_MD}#the-stripe-cache [V 3.19, 4.1]: grow_one_stripe",
+         "The stripe cache grows slowly while tasks wait for a stripe."),
+    ),
+    _history(
+        "md.whole_stripes",
+        ("2.6.29", False, f"{_MD}#the-stripe-cache [R]"),
+        ("6.0", True, f"{_MD}#the-stripe-cache [V 6.1, 6.12]: make_stripe_request",
+         "A large bio completes one stripe after the other, so a small stripe cache limits it less."),
+    ),
+    _history(
+        "md.mirror_writes",
+        ("2.6.29", "thread", f"{_MD}#mirrors [V 3.5]"),
+        ("3.6", "plug", f"{_MD}#mirrors [V 3.5, 3.6.5]: raid1_unplug",
+         "The writing task submits the writes of RAID1 and RAID10 itself, and no longer the array's thread."),
+        ("6.5 6.1.y", "direct", f"{_MD}#mirrors [V 6.1, 6.12]: raid1_add_bio_to_plug",
+         "Without a bitmap, writes of RAID1 and RAID10 do not wait in the plug of the array."),
+    ),
+    _history(
+        "md.plug_bios",
+        ("2.6.29", None, f"{_MD}#mirrors [V 6.1]"),
+        ("6.5", 32, f"{_MD}#mirrors [V 6.12]: MAX_PLUG_BIO",
+         "A task submits its writes to RAID1 and RAID10 after 32, instead of an unbounded number."),
+    ),
+)  # fmt: skip
+
 _MKFS: Final = (
     _history(
         "mkfs.xfs.inode_bytes",
@@ -776,7 +824,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
     row
     for part in (
         _LIMITS_AND_THROTTLING, _FLUSHERS, _WRITEBACK, _XFS, _EXT4_ROWS, _PLUGS, _QUEUES,
-        _LOCKS_INODES_AND_TASKS, _MKFS,
+        _LOCKS_INODES_AND_TASKS, _ARRAYS, _MKFS,
     )
     for history in part
     for row in history

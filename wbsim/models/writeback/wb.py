@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from wbsim.models.block.queue import Queue
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.interfaces import Bandwidth, Inode, InodeSync, Superblock, Wb, Work
 from wbsim.models.page_cache.accounting import PageCache
 from wbsim.models.page_cache.estimates import WriteBandwidth
@@ -229,7 +229,7 @@ class BackingDevice:
     on the device.  ``places`` chooses the context of a new inode.
     """
 
-    def __init__(self, name: str, queue: Queue, parts: Parts) -> None:
+    def __init__(self, name: str, queue: GenDisk, parts: Parts) -> None:
         self.name = name
         self.queue = queue
         self.parts = parts

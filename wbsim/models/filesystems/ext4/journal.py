@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from wbsim.models.bio import FLUSH_FUA, Bio
-from wbsim.models.block.queue import Queue
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.filesystems.ext4.spec import OVERHEAD, JournalSpec
 from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
@@ -48,7 +48,7 @@ class Journal:
         self,
         *,
         parts: Parts,
-        queue: Queue,
+        queue: GenDisk,
         spec: JournalSpec,
         block_ns: int,
         runs: Sequence[tuple[int, int]],

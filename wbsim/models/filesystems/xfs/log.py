@@ -14,7 +14,7 @@ from collections import deque
 from typing import Final
 
 from wbsim.models.bio import FLUSH, FLUSH_FUA, Bio
-from wbsim.models.block.queue import Queue
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.filesystems.xfs.spec import LogCosts, LogSpec, XfsRules
 from wbsim.models.interfaces import Thread
 from wbsim.models.page_cache.accounting import PageCache
@@ -48,7 +48,7 @@ class XfsLog:
         self,
         *,
         parts: Parts,
-        queue: Queue,
+        queue: GenDisk,
         spec: LogSpec,
         costs: LogCosts,
         rules: XfsRules,

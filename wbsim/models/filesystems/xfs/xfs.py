@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from wbsim.models.block.queue import Queue
+from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.filesystems.blocks import Space
 from wbsim.models.filesystems.completions import Completions
 from wbsim.models.filesystems.costs import MapCosts, RandomFactors, SharedLines
@@ -119,7 +119,7 @@ def _log(
 ) -> XfsLog:  # fmt: skip
     """Return the log, which lies in the *middle* group, where mkfs puts it."""
     start_block = middle.first_block + middle.take(spec.log.size // PAGE_BYTES)
-    queue: Queue = sb.bdi.queue
+    queue: GenDisk = sb.bdi.queue
     return XfsLog(
         parts=parts, queue=queue, spec=spec.log, costs=costs.log, rules=rules,
         start_sector=(sb.first_block + start_block) * PAGE_SECTORS,

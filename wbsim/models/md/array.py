@@ -1,0 +1,219 @@
+"""What all arrays share: bios in flight, flushes, counters, and the thread of an array (drivers/md/md.c).
+
+Left out: resync and reshape, the superblock's clean flag, write-mostly and write-behind members, discards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from wbsim.models.bio import FLUSH, FLUSH_FUA, FUA, READ, Bio
+from wbsim.models.block.gendisk import GenDisk
+from wbsim.models.block.queue import Queue
+from wbsim.models.block.spec import QueueLimits
+from wbsim.models.interfaces import Thread
+from wbsim.models.md.geometry import Place, data_offset
+from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
+from wbsim.models.parts import Parts
+from wbsim.sim.engine import IDLE, PARK, Steps
+from wbsim.sim.invariants import require
+from wbsim.sim.units import SECTOR_BYTES
+
+
+class Member(NamedTuple):
+    """A member of an array: its queue, and its capacity (sectors; None: it does not matter)."""
+
+    queue: Queue
+    sectors: int | None
+
+
+class Flight:
+    """A bio of an array that its members have not finished (struct md_io_clone).
+
+    ``parts`` is the number of parts that have not ended, and one more while the bio is submitted.
+    """
+
+    __slots__ = ("_array", "bio", "parts", "since_ns")
+
+    def __init__(self, array: Array, bio: Bio, since_ns: int) -> None:
+        self._array = array
+        self.bio = bio
+        self.parts = 1
+        self.since_ns = since_ns
+
+    def end_part(self) -> None:
+        """bio_endio of one part; with the last one the bio ends."""
+        self.parts -= 1
+        if not self.parts:
+            self._array.end(self)
+
+
+class Array(GenDisk):
+    """struct mddev: an array of *members*; levels add `make_request`."""
+
+    def __init__(
+        self, parts: Parts, name: str, spec: ArraySpec, rules: MdRules, costs: MdCosts, members: Sequence[Member]
+    ) -> None:
+        queues = [member.queue for member in members]
+        here = [
+            queue for queue, disk in zip(queues, spec.members, strict=True) if disk not in spec.missing
+        ]
+        super().__init__(parts.env, name, stacked_limits(here), any(queue.has_cache for queue in here))
+        self.takes_bios = True
+        self._rules = rules
+        self._costs = costs
+        self._queues: list[Queue | None] = [queue if queue in here else None for queue in queues]
+        self._here = here
+        self._ends: list[Callable[[Any], None]] = [
+            partial(self._end_on, queue.queue) for queue in members
+        ]
+        sizes = [member.sectors for member in members if member.sectors is not None]
+        self._offset = data_offset(min(sizes)) if sizes else 0
+        self._chunk_sectors = spec.chunk // SECTOR_BYTES
+        self._signals = parts.signals
+        self.signals = parts.signals
+
+    def submit(self, thread: Thread, bio: Bio) -> Steps:
+        """md_submit_bio: let *thread* give *bio* to the members."""
+        flight = Flight(self, bio, self._env.now)
+        self._becomes_busy()
+        self.stat.in_flight += 1
+        if bio.op in (FLUSH, FLUSH_FUA):
+            yield from self._flush(thread, flight)
+        if bio.end_sector > bio.start_sector:
+            yield from self.make_request(thread, flight)
+        flight.end_part()
+
+    def make_request(self, thread: Thread, flight: Flight) -> Steps:
+        """->make_request of the level: let *thread* give the data of *flight* to the members."""
+        raise NotImplementedError
+
+    def _flush(self, thread: Thread, flight: Flight) -> Steps:
+        """md_flush_request: flush all members; the bio does not end before.
+
+        As in 6.13 and later, data does not wait for the flushes.  Earlier releases do one flush at a time,
+        from a workqueue, which is left out.
+        """
+        for queue in self._here:
+            if queue.has_cache:
+                bio = Bio(
+                    0, 0, op=FLUSH, queue=queue, sync=True, nomerge=True, unplug=True,
+                    end_io=_end_part, context=flight,
+                )  # fmt: skip
+                flight.parts += 1
+                if (rest := thread.submit_bio(bio)) is not None:
+                    yield from rest
+
+    def _clone(self, bio: Bio, place: Place, context: Any) -> Bio:
+        """Return the part of *bio* for the member of *place*; `_end_io` gets *context* when it ends."""
+        queue = self._queues[place.member]
+        assert queue is not None, f"{self.name}: member {place.member} is missing"
+        sectors = bio.end_sector - bio.start_sector
+        return Bio(
+            self._offset + place.sector,
+            place.sectors,
+            segments=-(-bio.segments * place.sectors // sectors),
+            op=self._op_of(bio, queue),
+            queue=queue,
+            sync=bio.sync,
+            nomerge=bio.nomerge,
+            meta=bio.meta,
+            unplug=bio.unplug,
+            end_io=self._ends[place.member],
+            context=context,
+        )
+
+    def _op_of(self, bio: Bio, queue: Queue) -> str:
+        """Return the op of data of *bio* for the member *queue*: the array has done the flush before it."""
+        if bio.op == FLUSH_FUA:
+            return FUA if queue.has_cache else "W"
+        return "W" if bio.op == FLUSH else bio.op
+
+    def _end_on(self, queue: Queue, context: Any) -> None:
+        self.ends_on = queue.ends_on
+        self._end_io(context)
+
+    def _end_io(self, context: Any) -> None:
+        """End a part of a bio, for which `_clone` got *context*."""
+        raise NotImplementedError
+
+    def end(self, flight: Flight) -> None:
+        """bio_endio: count the bio of *flight*, and complete it."""
+        bio = flight.bio
+        stat = self.stat.reads if bio.op == READ else self.stat.writes
+        stat.ios += 1
+        stat.sectors += bio.end_sector - bio.start_sector
+        stat.wait_ns += self._env.now - flight.since_ns
+        self.stat.in_flight -= 1
+        if not self.stat.in_flight:
+            self._becomes_idle()
+        if bio.end_io is not None:
+            bio.end_io(bio.context)
+
+    def unplug(self) -> None:
+        """See `GenDisk.unplug`."""
+        for queue in self._here:
+            queue.unplug()
+
+    @property
+    def congested(self) -> bool:
+        """See `GenDisk.congested`: a member is."""
+        return any(queue.congested for queue in self._here)
+
+    def check(self) -> None:
+        """See `GenDisk.check`."""
+        require(self.stat.in_flight >= 0, f"{self.name}: a bio ended twice")
+
+
+def _end_part(flight: Flight) -> None:
+    flight.end_part()
+
+
+def stacked_limits(queues: Sequence[Queue]) -> QueueLimits:
+    """Return the limits of an array of *queues*: of each, the smallest (blk_stack_limits)."""
+    limits = [queue.limits for queue in queues]
+    return QueueLimits(
+        max_sectors_bytes=min(limit.max_sectors_bytes for limit in limits),
+        max_segments=min(limit.max_segments for limit in limits),
+        max_segment_bytes=min(limit.max_segment_bytes for limit in limits),
+        nomerges=0,
+        max_discard_bytes=min(limit.max_discard_bytes for limit in limits),
+    )
+
+
+class ArrayThread:
+    """struct md_thread: runs *body* again whenever it was woken meanwhile, and otherwise sleeps."""
+
+    def __init__(self, parts: Parts, name: str, body: Callable[[Thread], Steps]) -> None:
+        self._env = parts.env
+        self._thread = parts.thread(name)
+        self._body = body
+        self._asleep = False
+        self._woken = False
+        self._env.start(self._thread.task, self._run())
+
+    def wake(self) -> bool:
+        """md_wakeup_thread; return whether the thread slept."""
+        if self._asleep:
+            self._asleep = False
+            self._env.wake(self._thread.task)
+            return True
+        self._woken = True
+        return False
+
+    @property
+    def busy(self) -> bool:
+        """True while the thread works, or is about to."""
+        return not self._asleep
+
+    def _run(self) -> Steps:
+        thread = self._thread
+        while True:
+            self._woken = False
+            yield from self._body(thread)
+            if not self._woken:
+                self._asleep = True
+                thread.task.waits_for = IDLE
+                yield PARK

@@ -1,0 +1,198 @@
+"""The specs of arrays: level and members, the kernel's rules, and the costs of md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from wbsim.models.devices.spec import DeviceSpec
+from wbsim.models.md.geometry import COPIES, data_offset
+from wbsim.sim.param import (
+    BadValue,
+    Bytes,
+    BytesOrNone,
+    Count,
+    CountOrNone,
+    Flag,
+    Inputs,
+    Ns,
+    Spec,
+    assumed,
+    number,
+)
+from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
+
+Level = Literal["raid0", "raid1", "raid10", "raid5", "raid6"]
+LEAST_MEMBERS: Final[dict[str, int]] = {"raid0": 1, "raid1": 2, "raid10": 2, "raid5": 3, "raid6": 4}
+"""The smallest number of members of each level."""
+PARITIES: Final[dict[str, int]] = {"raid5": 1, "raid6": 2}
+"""The parity pages in a stripe of the levels that have parity."""
+
+
+class ArraySpec(Spec):
+    """An array of disks of the machine, as mdadm makes it.
+
+    * ``level``: ``raid0``, ``raid1``, ``raid10`` (near=2), ``raid5`` or ``raid6`` (left-symmetric).
+    * ``members``: the names of its disks, or the name of a group of disks.
+    * ``chunk``: the part on one member before the next member follows; RAID1 ignores it.
+    * ``missing``: members that failed; the array runs degraded.
+    * ``bitmap_chunk``: the region for which one bit of the internal write-intent bitmap stands; 0: there is
+      no bitmap.  RAID0 has none.
+    * ``stripe_cache_size``: the stripes of the cache, each a page of every member (RAID5 and RAID6).
+    * ``group_thread_cnt``: the number of worker threads beside the array's own thread (RAID5 and RAID6).
+    * ``preread_bypass_threshold``: complete stripes that may pass a delayed one (RAID5 and RAID6).
+    * ``rmw_level``: 0: new parity is always made from all data (reconstruct-write); 1: with fewer reads, from
+      the old parity (read-modify-write); 2: with as many reads, too.
+    """
+
+    level: Level
+    members: Annotated[tuple[str, ...], Field(min_length=1)]
+    chunk: Bytes = 512 * 1024
+    missing: tuple[str, ...] = ()
+    bitmap_chunk: BytesOrNone = 64 << 20
+    stripe_cache_size: Annotated[Count, Field(ge=17, le=32_768)] = 256
+    group_thread_cnt: Annotated[CountOrNone, Field(le=8_192)] = 0
+    preread_bypass_threshold: CountOrNone = 1
+    rmw_level: Annotated[Literal[0, 1, 2], BeforeValidator(number)] = 1
+
+    @property
+    def parities(self) -> int:
+        """The parity pages in a stripe."""
+        return PARITIES.get(self.level, 0)
+
+    @property
+    def data_members(self) -> float:
+        """The number of members whose capacity the array has."""
+        count = len(self.members)
+        return {"raid0": count, "raid1": 1, "raid10": count / COPIES}.get(self.level, count - self.parities)
+
+    @property
+    def has_bitmap(self) -> bool:
+        """True if the array keeps a write-intent bitmap."""
+        return bool(self.bitmap_chunk) and self.level != "raid0"
+
+    @model_validator(mode="after")
+    def _check(self) -> ArraySpec:
+        for key, size in (("chunk", self.chunk), ("bitmap_chunk", self.bitmap_chunk)):
+            if size and (size & (size - 1) or size < PAGE_BYTES):
+                raise BadValue(
+                    f"{size} B is not a power of two from {PAGE_BYTES} B on; give one, such as 64 KiB", key
+                )
+        least = LEAST_MEMBERS[self.level]
+        if len(self.members) < least:
+            raise BadValue(
+                f"{self.level} needs {least} members or more, and has {len(self.members)}; name more disks",
+                "members",
+            )
+        if len(set(self.members)) < len(self.members):
+            raise BadValue("a disk is named twice; name each member once", "members")
+        for name in self.missing:
+            if name not in self.members:
+                raise BadValue(f"{name!r} is no member; use one of {', '.join(self.members)}", "missing")
+        if not self._works():
+            raise BadValue(
+                f"{self.level} does not work without {', '.join(self.missing)}; leave one out", "missing"
+            )
+        return self
+
+    def _works(self) -> bool:
+        """Return whether all data is there without the missing members."""
+        missing = {self.members.index(name) for name in self.missing}
+        count = len(self.members)
+        if self.level == "raid10":
+            chunks = range(count)
+            return all(
+                any((chunk * COPIES + copy) % count not in missing for copy in range(COPIES))
+                for chunk in chunks
+            )
+        most = {"raid0": 0, "raid1": count - 1}.get(self.level, self.parities)
+        return len(missing) <= most
+
+
+class ArrayFacts(NamedTuple):
+    """An array as mkfs and the flusher see it: its capacity and stripe (bytes), and what its members are.
+
+    ``capacity`` is None if no member has a capacity.  ``stripe`` is as in `DeviceSpec.stripe`.
+    """
+
+    capacity: int | None
+    stripe: tuple[int, int]
+    rotates: bool
+    volatile: bool
+
+
+def array_facts(array: ArraySpec, members: Sequence[DeviceSpec]) -> ArrayFacts:
+    """Return the facts of *array* with the devices *members*; the smallest member counts."""
+    sizes = [member.capacity for member in members if member.capacity is not None]
+    capacity = None
+    if sizes:
+        sectors = min(sizes) // SECTOR_BYTES
+        usable = (sectors - data_offset(sectors)) * SECTOR_BYTES
+        if array.level != "raid1":
+            usable = usable // array.chunk * array.chunk
+        capacity = int(usable * array.data_members) // array.chunk * array.chunk
+    stripe = 0, 0
+    if array.level != "raid1":
+        width = array.chunk * array.data_members
+        stripe = array.chunk, int(width) if width == int(width) else int(array.chunk * len(array.members))
+    return ArrayFacts(
+        capacity, stripe, any(member.rotates for member in members), any(m.volatile for m in members)
+    )
+
+
+class MdRules(Spec):
+    """The rules of md in one era (docs/kernel/md.md).
+
+    * ``plugs_stripes``: stripes wait in the plug of the writing task (RAID5 and RAID6).
+    * ``group_threads``: RAID5 and RAID6 may have worker threads.
+    * ``raid6_rmw``: RAID6 knows read-modify-write.
+    * ``cache_grows``: the stripe cache grows while a task waits for a stripe.
+    * ``whole_stripes``: a bio adds all its pages of a stripe at once; otherwise it adds page after page.
+    * ``mirror_writes``: the way of a write of RAID1 and RAID10 to its members.  ``thread``: the array's thread
+      submits it.  ``plug``: the writing task does so when it flushes its plug.  ``direct``: so does a task
+      without a bitmap at once.
+    * ``plug_bios``: the writes in a plug at which RAID1 and RAID10 submit them; without it, no limit.
+    """
+
+    plugs_stripes: Flag
+    group_threads: Flag
+    raid6_rmw: Flag
+    cache_grows: Flag
+    whole_stripes: Flag
+    mirror_writes: Literal["thread", "plug", "direct"]
+    plug_bios: Count | None
+
+
+class MdCosts(Spec):
+    """The processor time of md, on the reference machine.
+
+    * ``bio_ns``: the time to map a bio, or a part of it, to a member.
+    * ``stripe_ns``: the time to find a stripe and to add a page to it.
+    * ``list_ns``: the time to move a stripe between lists, under the lock of the array.
+    * ``handle_ns``: the time of one visit to a stripe (handle_stripe), without copies and parity.
+    * ``copy_ns``: the time to copy a page into the stripe cache, or out of it.
+    * ``xor_ns``: the time to add one page to the parity P.
+    * ``syndrome_ns``: the time to add one page to the parities P and Q of RAID6.
+    """
+
+    bio_ns: Ns
+    stripe_ns: Ns
+    list_ns: Ns
+    handle_ns: Ns
+    copy_ns: Ns
+    xor_ns: Ns
+    syndrome_ns: Ns
+
+
+REFERENCE_COSTS: Final[Inputs] = {
+    "bio_ns": assumed(400, "an allocation and a mapping; half of a request", 200, 800),
+    "stripe_ns": assumed(250, "a search in the hash of stripes, and a list", 120, 600),
+    "list_ns": assumed(60, "a step of a list, with a miss of the cache", 20, 150),
+    "handle_ns": assumed(600, "two walks over all members, and the flags of each", 300, 1_500),
+    "copy_ns": assumed(300, "a copy of 4 KiB [R]", 150, 600),
+    "xor_ns": assumed(400, "XOR at 5 to 15 GB/s a core [R]", 270, 820),
+    "syndrome_ns": assumed(680, "P and Q at 3 to 10 GB/s a core [R]", 410, 1_370),
+}
+"""The costs of machines of the catalogue; none is measured, because our kernel has no md."""
