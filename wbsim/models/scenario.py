@@ -159,7 +159,7 @@ class MachineSpec(Spec):
     processors: ProcessorSpec
     memory: MemorySpec
     disks: Named[DriveSpec]
-    arrays: Named[ArraySpec] = {}
+    arrays: Named[ArraySpec] = Named({})
 
     @property
     def mountable(self) -> list[str]:

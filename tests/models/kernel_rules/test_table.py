@@ -47,6 +47,7 @@ CHANGES: Final = tuple(
         ("md.mirror_writes", "3.6", "thread", "plug"),
         ("md.mirror_writes", "6.5", "plug", "direct"),
         ("md.plug_bios", "6.5", None, 32),
+        ("md.flushes", "6.13", "in_turn", "at_once"),
         # Throttling and dirty limits
         ("dirty.dirty_background_ratio", "2.6.30", 5, 10),
         ("dirty.dirty_ratio", "2.6.30", 10, 20),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from wbsim.experiments.config.likes import Likes
 from wbsim.experiments.config.problems import excerpt
@@ -21,7 +22,7 @@ def add_arrays(likes: Likes, machine: Table, table: Table, groups: Mapping[str, 
     arrays = {name: likes.problems.table(tables, name) for name in tables}
     by_name = {name: _with_members(likes, array, groups) for name, array in arrays.items()}
     machine["arrays"] = tables.like(by_name)
-    processors = entries_of(machine["processors"])
+    processors: dict[str, Any] = entries_of(machine["processors"])
     paths = entries_of(processors["paths"]) if "paths" in processors else {}
     own = paths.get("md")
     paths["md"] = {**REFERENCE_COSTS, **own} if isinstance(own, Mapping) else own or REFERENCE_COSTS

@@ -19,7 +19,7 @@ from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.md.spec import ArrayFacts, ArraySpec, array_facts
 from wbsim.models.release import Release, release_of
 from wbsim.models.scenario import Scenario
-from wbsim.sim.param import Bytes, Followed, Inputs, Spec, bare
+from wbsim.sim.param import Bytes, Followed, Inputs, bare
 from wbsim.sim.units import GIB
 
 MADE: Final[Mapping[str, Callable[[Target, Release], FilesystemSpec]]] = {"xfs": made_xfs, "ext4": made_ext4}

@@ -10,7 +10,17 @@ from collections import deque
 from functools import partial
 from typing import Final, Literal
 
-from wbsim.models.bio import FLUSH, FLUSH_FUA, FUA, READ, Bio, BlockDevice, IoScheduler, Request, programmed_bytes
+from wbsim.models.bio import (
+    FLUSH,
+    FLUSH_FUA,
+    FUA,
+    READ,
+    Bio,
+    BlockDevice,
+    IoScheduler,
+    Request,
+    programmed_bytes,
+)
 from wbsim.models.block.elevator import Elevator
 from wbsim.models.block.flush import FlushQueue
 from wbsim.models.block.gendisk import GenDisk

@@ -771,6 +771,12 @@ _ARRAYS: Final = (
          "Without a bitmap, writes of RAID1 and RAID10 do not wait in the plug of the array."),
     ),
     _history(
+        "md.flushes",
+        ("2.6.29", "in_turn", f"{_MD}#flushes [V 6.1]"),
+        ("6.13 6.12.y", "at_once", f"{_MD}#flushes [V 6.12.117; 6.13 R]: md_flush_request",
+         "Several tasks flush an array at the same time, and the data of a log write does not wait."),
+    ),
+    _history(
         "md.plug_bios",
         ("2.6.29", None, f"{_MD}#mirrors [V 6.1]"),
         ("6.5", 32, f"{_MD}#mirrors [V 6.12]: MAX_PLUG_BIO",

@@ -14,10 +14,11 @@ from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import QueueLimits
 from wbsim.models.interfaces import Thread
+from wbsim.models.md.flushes import AtOnce, Flushes, InTurn
 from wbsim.models.md.geometry import Place, data_offset
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.parts import Parts
-from wbsim.sim.engine import IDLE, PARK, Steps
+from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
 from wbsim.sim.units import SECTOR_BYTES
 
@@ -54,21 +55,29 @@ class Array(GenDisk):
     """struct mddev: an array of *members*; levels add `make_request`."""
 
     def __init__(
-        self, parts: Parts, name: str, spec: ArraySpec, rules: MdRules, costs: MdCosts, members: Sequence[Member]
+        self,
+        parts: Parts,
+        name: str,
+        spec: ArraySpec,
+        rules: MdRules,
+        costs: MdCosts,
+        members: Sequence[Member],
     ) -> None:
         queues = [member.queue for member in members]
-        here = [
-            queue for queue, disk in zip(queues, spec.members, strict=True) if disk not in spec.missing
-        ]
+        here = [queue for queue, disk in zip(queues, spec.members, strict=True) if disk not in spec.missing]
         super().__init__(parts.env, name, stacked_limits(here), any(queue.has_cache for queue in here))
         self.takes_bios = True
+        volatile = [queue for queue in here if queue.has_cache]
+        self._flushes: Flushes = (
+            InTurn(parts, volatile, self._start)
+            if rules.flushes == "in_turn" and volatile
+            else AtOnce(volatile)
+        )
         self._rules = rules
         self._costs = costs
         self._queues: list[Queue | None] = [queue if queue in here else None for queue in queues]
         self._here = here
-        self._ends: list[Callable[[Any], None]] = [
-            partial(self._end_on, queue.queue) for queue in members
-        ]
+        self._ends: list[Callable[[Any], None]] = [partial(self._end_on, queue.queue) for queue in members]
         sizes = [member.sectors for member in members if member.sectors is not None]
         self._offset = data_offset(min(sizes)) if sizes else 0
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
@@ -80,9 +89,13 @@ class Array(GenDisk):
         flight = Flight(self, bio, self._env.now)
         self._becomes_busy()
         self.stat.in_flight += 1
-        if bio.op in (FLUSH, FLUSH_FUA):
-            yield from self._flush(thread, flight)
-        if bio.end_sector > bio.start_sector:
+        if bio.op in (FLUSH, FLUSH_FUA) and not (yield from self._flushes.flush(thread, flight)):
+            return
+        yield from self._start(thread, flight)
+
+    def _start(self, thread: Thread, flight: Flight) -> Steps:
+        """Let *thread* submit the data of *flight*, for which the members are flushed."""
+        if flight.bio.end_sector > flight.bio.start_sector:
             yield from self.make_request(thread, flight)
         flight.end_part()
 
@@ -90,35 +103,20 @@ class Array(GenDisk):
         """->make_request of the level: let *thread* give the data of *flight* to the members."""
         raise NotImplementedError
 
-    def _flush(self, thread: Thread, flight: Flight) -> Steps:
-        """md_flush_request: flush all members; the bio does not end before.
-
-        As in 6.13 and later, data does not wait for the flushes.  Earlier releases do one flush at a time,
-        from a workqueue, which is left out.
-        """
-        for queue in self._here:
-            if queue.has_cache:
-                bio = Bio(
-                    0, 0, op=FLUSH, queue=queue, sync=True, nomerge=True, unplug=True,
-                    end_io=_end_part, context=flight,
-                )  # fmt: skip
-                flight.parts += 1
-                if (rest := thread.submit_bio(bio)) is not None:
-                    yield from rest
-
     def _clone(self, bio: Bio, place: Place, context: Any) -> Bio:
         """Return the part of *bio* for the member of *place*; `_end_io` gets *context* when it ends."""
         queue = self._queues[place.member]
         assert queue is not None, f"{self.name}: member {place.member} is missing"
+        op = self._op_of(bio, queue)
         sectors = bio.end_sector - bio.start_sector
         return Bio(
             self._offset + place.sector,
             place.sectors,
             segments=-(-bio.segments * place.sectors // sectors),
-            op=self._op_of(bio, queue),
+            op=op,
             queue=queue,
             sync=bio.sync,
-            nomerge=bio.nomerge,
+            nomerge=bio.nomerge or op == FUA,
             meta=bio.meta,
             unplug=bio.unplug,
             end_io=self._ends[place.member],
@@ -167,10 +165,6 @@ class Array(GenDisk):
         require(self.stat.in_flight >= 0, f"{self.name}: a bio ended twice")
 
 
-def _end_part(flight: Flight) -> None:
-    flight.end_part()
-
-
 def stacked_limits(queues: Sequence[Queue]) -> QueueLimits:
     """Return the limits of an array of *queues*: of each, the smallest (blk_stack_limits)."""
     limits = [queue.limits for queue in queues]
@@ -181,39 +175,3 @@ def stacked_limits(queues: Sequence[Queue]) -> QueueLimits:
         nomerges=0,
         max_discard_bytes=min(limit.max_discard_bytes for limit in limits),
     )
-
-
-class ArrayThread:
-    """struct md_thread: runs *body* again whenever it was woken meanwhile, and otherwise sleeps."""
-
-    def __init__(self, parts: Parts, name: str, body: Callable[[Thread], Steps]) -> None:
-        self._env = parts.env
-        self._thread = parts.thread(name)
-        self._body = body
-        self._asleep = False
-        self._woken = False
-        self._env.start(self._thread.task, self._run())
-
-    def wake(self) -> bool:
-        """md_wakeup_thread; return whether the thread slept."""
-        if self._asleep:
-            self._asleep = False
-            self._env.wake(self._thread.task)
-            return True
-        self._woken = True
-        return False
-
-    @property
-    def busy(self) -> bool:
-        """True while the thread works, or is about to."""
-        return not self._asleep
-
-    def _run(self) -> Steps:
-        thread = self._thread
-        while True:
-            self._woken = False
-            yield from self._body(thread)
-            if not self._woken:
-                self._asleep = True
-                thread.task.waits_for = IDLE
-                yield PARK

@@ -13,10 +13,11 @@ from typing import Any
 
 from wbsim.models.bio import READ, Bio
 from wbsim.models.interfaces import PlugCallback, Thread
-from wbsim.models.md.array import Array, ArrayThread, Flight, Member
+from wbsim.models.md.array import Array, Flight, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.geometry import COPIES, Place, mirror_places
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
+from wbsim.models.md.thread import ArrayThread
 from wbsim.models.parts import Parts
 from wbsim.sim.engine import Steps
 
@@ -56,7 +57,13 @@ class Mirror(Array):
     """An array of level RAID1 or RAID10."""
 
     def __init__(
-        self, parts: Parts, name: str, spec: ArraySpec, rules: MdRules, costs: MdCosts, members: Sequence[Member]
+        self,
+        parts: Parts,
+        name: str,
+        spec: ArraySpec,
+        rules: MdRules,
+        costs: MdCosts,
+        members: Sequence[Member],
     ) -> None:
         super().__init__(parts, name, spec, rules, costs, members)
         self._stripes = spec.level == "raid10"

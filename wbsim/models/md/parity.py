@@ -1,17 +1,11 @@
 """RAID5 and RAID6: tasks add pages to stripes, and a thread reads, makes parity and writes (raid5.c).
 
 A write is cut into pages.  Each page takes a stripe of the cache, for which the task perhaps waits.  The
-stripe waits in the plug of the task, and then on a list of the thread.  One visit of the thread after the
-other (`Parity._visit`, handle_stripe) brings it further:
+stripe waits in the plug of the task, and then on a list of the thread, which visits it several times
+(`stripe_visits`).  When its last visit has ended the bios, the stripe is inactive.
 
-1. Pages must be read, so the stripe is delayed until others have read, unless it is complete by then.
-2. The pages are read.
-3. Data is copied into the cache, and parity is made.
-4. Data and parity are written.
-5. The bios end, and the stripe is inactive.
-
-Left out: batches of complete stripes (4.1), which share a visit; reads that pass the cache wait for no
-stripe; the journal, the partial parity log, resync and reshape.
+Left out: batches of complete stripes (4.1), which share a visit; the journal, the partial parity log, resync
+and reshape.
 """
 
 from __future__ import annotations
@@ -21,12 +15,13 @@ from typing import Any, Final
 
 from wbsim.models.bio import FLUSH_FUA, FUA, READ, Bio
 from wbsim.models.interfaces import PlugCallback, Thread
-from wbsim.models.md.array import Array, ArrayThread, Flight, Member
+from wbsim.models.md.array import Array, Flight, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.geometry import ParityGeometry, Place
-from wbsim.models.md.parity_reads import Pages, plan_of
-from wbsim.models.md.stripe_cache import BATCH, PagePart, Stripe, StripeCache
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
+from wbsim.models.md.stripe_cache import BATCH, PagePart, Stripe, StripeCache
+from wbsim.models.md.stripe_visits import PageIo, StripeVisits
+from wbsim.models.md.thread import ArrayThread
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.time_accounting import STRIPE
@@ -55,34 +50,31 @@ class StripePlug(PlugCallback):
         self._array.put_all(self.stripes)
 
 
-class PageRead:
-    """A read of one page of a stripe, or a write: *member* has it."""
-
-    __slots__ = ("is_read", "member", "stripe")
-
-    def __init__(self, stripe: Stripe, member: int, is_read: bool) -> None:
-        self.stripe = stripe
-        self.member = member
-        self.is_read = is_read
-
-
 class Parity(Array):
     """An array of level RAID5 or RAID6."""
 
     def __init__(
-        self, parts: Parts, name: str, spec: ArraySpec, rules: MdRules, costs: MdCosts, members: Sequence[Member]
+        self,
+        parts: Parts,
+        name: str,
+        spec: ArraySpec,
+        rules: MdRules,
+        costs: MdCosts,
+        members: Sequence[Member],
     ) -> None:
         super().__init__(parts, name, spec, rules, costs, members)
         if rules.whole_stripes:
             self._most_pages = min(self._most_pages, _MOST_PAGES)
         self._geometry = ParityGeometry(len(self._queues), spec.parities, spec.chunk // PAGE_BYTES)
-        self._missing = sum(1 << member for member, queue in enumerate(self._queues) if queue is None)
-        self._rmw_level = spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0
         self._cache = StripeCache(spec.stripe_cache_size, spec.preread_bypass_threshold)
         self._bitmap = None
         if spec.has_bitmap:
             self._bitmap = WriteIntentBitmap(parts.env, self._here, spec.bitmap_chunk)
         self._bitmap_started = self._bitmap_written = 0
+        self._visits = StripeVisits(
+            self._queues, self._ends, self._offset, self._geometry, self._cache, self._bitmap, costs,
+            spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
+        )  # fmt: skip
         self._lock = parts.spin_lock("device_lock")
         self._waiting: list[Task] = []  # for a stripe
         self._overlapping: list[Task] = []  # for the end of an overlap
@@ -90,7 +82,8 @@ class Parity(Array):
         self._grows = False
         self._thread = ArrayThread(parts, f"{spec.level}d", self._work)
         self._workers = [
-            ArrayThread(parts, f"worker{number}", self._work_beside) for number in range(spec.group_thread_cnt)
+            ArrayThread(parts, f"worker{number}", self._work_beside)
+            for number in range(spec.group_thread_cnt)
         ]
 
     # -- what tasks do -----------------------------------------------------------------------------------
@@ -98,7 +91,7 @@ class Parity(Array):
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
         """raid5_make_request: add each page of the bio to its stripe."""
         bio = flight.bio
-        if bio.op == READ and not self._missing:
+        if bio.op == READ and len(self._here) == len(self._queues):
             yield from self._read_aligned(thread, flight)
             return
         first, end = bio.start_sector // PAGE_SECTORS, -(-bio.end_sector // PAGE_SECTORS)
@@ -109,11 +102,13 @@ class Parity(Array):
             if page in done:
                 continue
             number, member = self._geometry.place_of(page)
-            stripe = yield from self._active_stripe(thread, number)
             pages = self._geometry.pages_of(number) if whole else [(page, member)]
             here = [(page, member) for page, member in pages if first <= page < end]
+            stripe = yield from self._active_stripe(thread, number)
             while bio.op != READ and self._overlaps(stripe, bio, here):
+                self._release(stripe)
                 yield from self._wait_for_overlap(thread)
+                stripe = yield from self._active_stripe(thread, number)
             for page, member in here:
                 self._add(stripe, flight, page, member)
                 done.add(page)
@@ -170,6 +165,12 @@ class Parity(Array):
         self._overlapping.append(thread.task)
         thread.task.waits_for = STRIPE
         yield PARK
+
+    def _end_overlaps(self) -> None:
+        """Wake the tasks that wait for the end of an overlap, because a stripe has taken its data."""
+        tasks, self._overlapping = self._overlapping, []
+        for task in tasks:
+            self._env.wake(task)
 
     def _parity_mask(self, number: int) -> int:
         return sum(1 << member for member in self._geometry.parity_of(number))
@@ -280,7 +281,7 @@ class Parity(Array):
         yield from thread.finish_plug()
 
     def _take_released(self) -> int:
-        """release_stripe_list: drop the references that interrupts and tasks have left; return their number."""
+        """release_stripe_list: drop the references that were left to the threads; return their number."""
         released, self._released = self._released, []
         for stripe in released:
             self._put(stripe)
@@ -303,148 +304,20 @@ class Parity(Array):
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
         for stripe in batch:
-            yield from self._visit(thread, stripe)
+            self.ends_on = thread.task.cpu
+            yield from self._visits.visit(thread, stripe)
         if (ready := cond_resched(thread.task)) is not None:
             yield ready
         for stripe in batch:
             self._put(stripe)
         return True
 
-    def _visit(self, thread: Thread, stripe: Stripe) -> Steps:
-        """handle_stripe: bring *stripe* further by one step."""
-        stripe.handle = False
-        if stripe.visited:
-            stripe.handle = True
-            return
-        stripe.visited = True
-        stripe.delayed = False
-        reads = writes = 0
-        ends_preread = False
-        if stripe.reconstructed:
-            stripe.reconstructed = False
-            writes = stripe.locked & (stripe.parity | stripe.written)
-            ends_preread, stripe.preread_active = stripe.preread_active, False
-        self.ends_on = thread.task.cpu
-        if stripe.written:
-            self._end_writes(stripe)
-        copied = added = 0
-        pages = stripe.pages(len(self._queues), self._missing)
-        if stripe.read_parts or pages.writes & ~pages.overwritten or (pages.writes and self._missing):
-            copied += self._end_reads(stripe)
-            reads, computed = self._fetch(stripe, pages)
-            stripe.uptodate |= computed
-            stripe.locked |= reads
-            stripe.handle = stripe.handle or bool(computed)
-            added = computed.bit_count() * self._geometry.data
-            pages = stripe.pages(len(self._queues), self._missing)
-        if pages.writes and not writes:
-            plan = plan_of(pages, self._rmw_level)
-            if plan.reads or plan.stuck:
-                stripe.handle = True
-                if stripe.preread_active:
-                    reads |= plan.reads
-                    stripe.locked |= plan.reads
-                else:
-                    stripe.delayed = True
-            elif plan.ready and not stripe.locked and not stripe.bit_delay:
-                drained = self._reconstruct(stripe, pages, plan.modifies)
-                copied += drained
-                added += 2 * drained if plan.modifies else self._geometry.data
-            else:
-                stripe.handle = True
-        yield self._charge(thread, copied, added)
-        if not writes and stripe.reconstructed:
-            stripe.handle = True
-        yield from self._submit(thread, stripe, reads, is_read=True)
-        yield from self._submit(thread, stripe, writes, is_read=False)
-        if ends_preread:
-            self._cache.prereading -= 1
-            if not self._cache.prereading:
-                self._thread.wake()
-        stripe.visited = False
-
-    def _charge(self, thread: Thread, copied: int, added: int) -> int:
-        """Charge a visit to *thread*, with *copied* pages and *added* pages of parity; return its time (ns)."""
-        costs = self._costs
-        parity_ns = costs.xor_ns if self._geometry.parities == 1 else costs.syndrome_ns
-        ns = copied * costs.copy_ns + added * parity_ns
-        thread.spent.parity += ns
-        thread.spent.md += costs.handle_ns
-        return ns + costs.handle_ns
-
-    def _fetch(self, stripe: Stripe, pages: Pages) -> tuple[int, int]:
-        """handle_stripe_fill: return the pages to read, and the pages to compute from the others."""
-        wanted = self._wanted(stripe, pages) & ~pages.locked & ~pages.uptodate
-        lost = self._missing & ~pages.uptodate
-        if wanted & lost and pages.uptodate.bit_count() >= pages.members - lost.bit_count():
-            return 0, wanted & lost
-        return wanted & ~self._missing, 0
-
-    def _wanted(self, stripe: Stripe, pages: Pages) -> int:
-        """need_this_block: return the pages whose contents are needed."""
-        partial = pages.writes & ~pages.overwritten
-        wanted = stripe.reads | partial
-        every = (1 << pages.members) - 1
-        missing = self._missing
-        if missing & stripe.reads:
-            return every
-        if not missing or not pages.writes:
-            return wanted
-        may_read = every if stripe.preread_active else missing
-        if missing & partial & ~pages.uptodate:
-            return wanted | may_read
-        forced = self._rmw_level == 0
-        if missing.bit_count() == self._geometry.parities == 2:
-            forced = forced or bool(missing & (pages.writes | pages.parity) & ~pages.uptodate)
-        if forced and missing & ~pages.parity & ~pages.uptodate & ~pages.overwritten:
-            return wanted | may_read
-        return wanted
-
-    def _reconstruct(self, stripe: Stripe, pages: Pages, modifies: bool) -> int:
-        """schedule_reconstruction, raid_run_ops: copy data and make parity; return the number of pages copied."""
-        mask = pages.writes & pages.uptodate if modifies else pages.writes
-        drained = stripe.drain(mask)
-        stripe.locked |= mask | stripe.parity
-        stripe.uptodate |= mask | stripe.parity
-        stripe.reconstructed = True
-        if not modifies and mask.bit_count() == self._geometry.data and not stripe.full:
-            stripe.full = True
-            self._cache.full_writes += 1
-        if self._overlapping:
-            tasks, self._overlapping = self._overlapping, []
-            for task in tasks:
-                self._env.wake(task)
-        return drained
-
-    def _submit(self, thread: Thread, stripe: Stripe, mask: int, is_read: bool) -> Steps:
-        """ops_run_io: submit a bio for each page of *mask*; a member that is missing gets none."""
-        op = READ if is_read else FUA if stripe.fua else "W"
-        if mask and not is_read:
-            stripe.fua = False
-        for member, queue in enumerate(self._queues):
-            if not mask >> member & 1:
-                continue
-            if queue is None:
-                stripe.locked &= ~(1 << member)
-                stripe.handle = True
-                continue
-            stripe.io_started = True
-            stripe.users += 1
-            bio = Bio(
-                self._offset + stripe.number * PAGE_SECTORS, PAGE_SECTORS,
-                op=op if queue.has_cache or is_read else "W", queue=queue, sync=is_read,
-                nomerge=op == FUA and queue.has_cache, unplug=is_read,
-                end_io=self._ends[member], context=PageRead(stripe, member, is_read),
-            )  # fmt: skip
-            if (rest := thread.submit_bio(bio)) is not None:
-                yield from rest
-
     def _end_io(self, context: Any) -> None:
         """raid5_end_read_request, raid5_end_write_request; a Flight is a read beside the cache."""
         if isinstance(context, Flight):
             context.end_part()
             return
-        page: PageRead = context
+        page: PageIo = context
         stripe, mask = page.stripe, 1 << page.member
         stripe.locked &= ~mask
         if page.is_read:
@@ -452,29 +325,10 @@ class Parity(Array):
         stripe.handle = True
         self._release(stripe)
 
-    def _end_writes(self, stripe: Stripe) -> None:
-        """handle_stripe_clean_event: end the writes whose data and parity are on the members."""
-        if stripe.locked & stripe.parity:
-            return
-        ended = stripe.written & ~stripe.locked
-        for member in [member for member in stripe.writing if ended >> member & 1]:
-            for part in stripe.writing.pop(member):
-                _end_part(part)
-            stripe.written &= ~(1 << member)
-            if self._bitmap is not None:
-                self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
-        if stripe.full and not stripe.written:
-            stripe.full = False
-            self._cache.full_writes -= 1
-
-    def _end_reads(self, stripe: Stripe) -> int:
-        """ops_run_biofill: end the reads of pages that are in the cache; return the number of pages copied."""
-        ready = stripe.reads & stripe.uptodate & ~stripe.locked
-        members = [member for member in stripe.read_parts if ready >> member & 1]
-        for member in members:
-            for part in stripe.read_parts.pop(member):
-                _end_part(part)
-        return len(members)
+    @property
+    def stripe_cache_size(self) -> int:
+        """The stripes that the cache can hold now."""
+        return self._cache.size
 
     @property
     def congested(self) -> bool:
@@ -492,9 +346,3 @@ def _within(bio: Bio, page: int) -> tuple[int, int]:
     """Return the sectors of *bio* in *page*: start and end, counted from the page's start."""
     start = page * PAGE_SECTORS
     return max(0, bio.start_sector - start), min(PAGE_SECTORS, bio.end_sector - start)
-
-
-def _end_part(part: PagePart) -> None:
-    flight = part.owner
-    assert isinstance(flight, Flight), "the owner of a part is a bio in flight"
-    flight.end_part()

@@ -35,13 +35,13 @@ class Plan(NamedTuple):
       (reconstruct-write).
     * ``reads``: the pages to read for it, as a mask; a page that cannot be read is left out.
     * ``ready``: nothing must be read, so the write may begin.
-    * ``stuck``: neither way is possible before missing pages are computed.
+    * ``waits``: pages must be read, or computed from others, so the stripe is delayed if it may not read yet.
     """
 
     modifies: bool
     reads: int
     ready: bool
-    stuck: bool
+    waits: bool
 
 
 def plan_of(pages: Pages, rmw_level: int) -> Plan:
@@ -60,12 +60,10 @@ def plan_of(pages: Pages, rmw_level: int) -> Plan:
         rmw = _count(for_modify, pages.missing, unreadable)
         rcw = _count(for_reconstruct, pages.missing, unreadable)
     stuck = rmw > pages.members and rcw > pages.members
-    modifies = rmw < rcw or (rmw == rcw and rmw_level == 2)
-    if modifies:
-        return Plan(True, for_modify & ~pages.missing, rmw == 0, stuck)
-    if rcw and rmw_level == 0:
-        rcw = for_reconstruct.bit_count()
-    return Plan(False, for_reconstruct & ~pages.missing, rcw == 0 or rmw == 0, stuck)
+    if rmw < rcw or (rmw == rcw and rmw_level == 2):
+        reads = for_modify & ~pages.missing
+        return Plan(True, reads, rmw == 0, bool(reads) or stuck)
+    return Plan(False, for_reconstruct & ~pages.missing, not for_reconstruct, bool(for_reconstruct))
 
 
 def _count(mask: int, missing: int, unreadable: int) -> int:

@@ -150,9 +150,11 @@ class MdRules(Spec):
     * ``raid6_rmw``: RAID6 knows read-modify-write.
     * ``cache_grows``: the stripe cache grows while a task waits for a stripe.
     * ``whole_stripes``: a bio adds all its pages of a stripe at once; otherwise it adds page after page.
-    * ``mirror_writes``: the way of a write of RAID1 and RAID10 to its members.  ``thread``: the array's thread
-      submits it.  ``plug``: the writing task does so when it flushes its plug.  ``direct``: so does a task
-      without a bitmap at once.
+    * ``mirror_writes``: who submits a write of RAID1 and RAID10 to the members.  ``thread``: the array's
+      thread.  ``plug``: the task, when it flushes its plug.  ``direct``: the task, at once if there is no
+      bitmap.
+    * ``flushes``: ``at_once``: each flush goes to all members together with the data of its bio.
+      ``in_turn``: one flush at a time, and data follows it.
     * ``plug_bios``: the writes in a plug at which RAID1 and RAID10 submit them; without it, no limit.
     """
 
@@ -162,6 +164,7 @@ class MdRules(Spec):
     cache_grows: Flag
     whole_stripes: Flag
     mirror_writes: Literal["thread", "plug", "direct"]
+    flushes: Literal["in_turn", "at_once"]
     plug_bios: Count | None
 
 

@@ -10,7 +10,7 @@ Left out: the eight parts by hash that the cache has from 3.13 on.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final
+from typing import Any, Final
 
 from wbsim.models.md.parity_reads import Pages
 from wbsim.sim.invariants import require
@@ -25,7 +25,7 @@ class PagePart:
 
     __slots__ = ("end_sector", "owner", "start_sector")
 
-    def __init__(self, owner: object, start_sector: int, end_sector: int) -> None:
+    def __init__(self, owner: Any, start_sector: int, end_sector: int) -> None:
         self.owner = owner
         self.start_sector = start_sector
         self.end_sector = end_sector
@@ -118,9 +118,7 @@ class Stripe:
 
     def pages(self, members: int, missing: int) -> Pages:
         """Return the stripe as `plan_of` sees it."""
-        return Pages(
-            members, self.parity, self.writes, self.overwritten, self.uptodate, self.locked, missing
-        )
+        return Pages(members, self.parity, self.writes, self.overwritten, self.uptodate, self.locked, missing)
 
 
 Stripes = OrderedDict[Stripe, None]
@@ -236,7 +234,7 @@ class StripeCache:
         return stripes
 
     def _next(self) -> Stripe | None:
-        """__get_priority_stripe: a stripe of ``handle`` may pass one of ``hold`` a limited number of times."""
+        """__get_priority_stripe: a stripe of ``handle`` may pass one of ``hold``, but not for ever."""
         if self.handle:
             stripe = next(iter(self.handle))
             del self.handle[stripe]

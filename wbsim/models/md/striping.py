@@ -18,7 +18,13 @@ class Striping(Array):
     """An array of level RAID0, which has no thread."""
 
     def __init__(
-        self, parts: Parts, name: str, spec: ArraySpec, rules: MdRules, costs: MdCosts, members: Sequence[Member]
+        self,
+        parts: Parts,
+        name: str,
+        spec: ArraySpec,
+        rules: MdRules,
+        costs: MdCosts,
+        members: Sequence[Member],
     ) -> None:
         super().__init__(parts, name, spec, rules, costs, members)
         self._most_pages = min(self._most_pages, spec.chunk // PAGE_BYTES)  # max_hw_sectors

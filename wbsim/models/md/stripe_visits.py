@@ -1,0 +1,220 @@
+"""A visit of a thread to a stripe of RAID5 or RAID6, which brings it further by one step (handle_stripe).
+
+1. Pages must be read, so the stripe is delayed until others have read, unless it is complete by then.
+2. The pages are read.
+3. Data is copied into the cache, and parity is made.
+4. Data and parity are written.
+5. The bios end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wbsim.models.bio import FUA, READ, Bio
+from wbsim.models.block.queue import Queue
+from wbsim.models.interfaces import Thread
+from wbsim.models.md.bitmap import WriteIntentBitmap
+from wbsim.models.md.geometry import ParityGeometry
+from wbsim.models.md.parity_reads import Pages, plan_of
+from wbsim.models.md.spec import MdCosts
+from wbsim.models.md.stripe_cache import PagePart, Stripe, StripeCache
+from wbsim.sim.engine import Steps
+from wbsim.sim.units import PAGE_SECTORS
+
+
+class PageIo:
+    """A read of one page of a stripe, or a write: *member* has it."""
+
+    __slots__ = ("is_read", "member", "stripe")
+
+    def __init__(self, stripe: Stripe, member: int, is_read: bool) -> None:
+        self.stripe = stripe
+        self.member = member
+        self.is_read = is_read
+
+
+class StripeVisits:
+    """The visits to the stripes of an array.
+
+    * *queues*: the members; None: a member is missing.
+    * *ends*: called by member with a `PageIo` when it has ended.
+    * *offset*: the first sector of data on each member.
+    * *on_drain*: called when a stripe has taken the data of its bios.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[Queue | None],
+        ends: Sequence[Callable[[Any], None]],
+        offset: int,
+        geometry: ParityGeometry,
+        cache: StripeCache,
+        bitmap: WriteIntentBitmap | None,
+        costs: MdCosts,
+        rmw_level: int,
+        on_drain: Callable[[], None],
+    ) -> None:
+        self._on_drain = on_drain
+        self._queues = queues
+        self._ends = ends
+        self._offset = offset
+        self._geometry = geometry
+        self._cache = cache
+        self._bitmap = bitmap
+        self._costs = costs
+        self._rmw_level = rmw_level
+        self._missing = sum(1 << member for member, queue in enumerate(queues) if queue is None)
+
+    def visit(self, thread: Thread, stripe: Stripe) -> Steps:
+        """handle_stripe: bring *stripe* further by one step."""
+        stripe.handle = False
+        if stripe.visited:
+            stripe.handle = True
+            return
+        stripe.visited = True
+        stripe.delayed = False
+        reads = writes = 0
+        ends_preread = False
+        if stripe.reconstructed:
+            stripe.reconstructed = False
+            writes = stripe.locked & (stripe.parity | stripe.written)
+            ends_preread, stripe.preread_active = stripe.preread_active, False
+        if stripe.written:
+            self._end_writes(stripe)
+        copied = added = 0
+        pages = stripe.pages(len(self._queues), self._missing)
+        if stripe.read_parts or pages.writes & ~pages.overwritten or (pages.writes and self._missing):
+            copied += self._end_reads(stripe)
+            reads, computed = self._fetch(stripe, pages)
+            stripe.uptodate |= computed
+            stripe.locked |= reads
+            stripe.handle = stripe.handle or bool(computed)
+            added = computed.bit_count() * self._geometry.data
+            pages = stripe.pages(len(self._queues), self._missing)
+        if pages.writes and not writes:
+            plan = plan_of(pages, self._rmw_level)
+            if plan.waits:
+                stripe.handle = True
+                if stripe.preread_active:
+                    reads |= plan.reads
+                    stripe.locked |= plan.reads
+                else:
+                    stripe.delayed = True
+            elif plan.ready and not stripe.locked and not stripe.bit_delay:
+                drained = self._reconstruct(stripe, pages, plan.modifies)
+                copied += drained
+                added += 2 * drained if plan.modifies else self._geometry.data
+            else:
+                stripe.handle = True
+        yield self._charge(thread, copied, added)
+        if not writes and stripe.reconstructed:
+            stripe.handle = True
+        yield from self._submit(thread, stripe, reads, is_read=True)
+        yield from self._submit(thread, stripe, writes, is_read=False)
+        if ends_preread:
+            self._cache.prereading -= 1
+        stripe.visited = False
+
+    def _charge(self, thread: Thread, copied: int, added: int) -> int:
+        """Charge a visit with *copied* pages, and *added* ones in the parity; return its time (ns)."""
+        costs = self._costs
+        parity_ns = costs.xor_ns if self._geometry.parities == 1 else costs.syndrome_ns
+        ns = copied * costs.copy_ns + added * parity_ns
+        thread.spent.parity += ns
+        thread.spent.md += costs.handle_ns
+        return ns + costs.handle_ns
+
+    def _fetch(self, stripe: Stripe, pages: Pages) -> tuple[int, int]:
+        """handle_stripe_fill: return the pages to read, and the pages to compute from the others."""
+        wanted = self._wanted(stripe, pages) & ~pages.locked & ~pages.uptodate
+        lost = self._missing & ~pages.uptodate
+        if wanted & lost and pages.uptodate.bit_count() >= pages.members - lost.bit_count():
+            return 0, wanted & lost
+        return wanted & ~self._missing, 0
+
+    def _wanted(self, stripe: Stripe, pages: Pages) -> int:
+        """need_this_block: return the pages whose contents are needed."""
+        partial = pages.writes & ~pages.overwritten
+        wanted = stripe.reads | partial
+        every = (1 << pages.members) - 1
+        missing = self._missing
+        if missing & stripe.reads:
+            return every
+        if not missing or not pages.writes:
+            return wanted
+        may_read = every if stripe.preread_active else missing
+        if missing & partial & ~pages.uptodate:
+            return wanted | may_read
+        forced = self._rmw_level == 0
+        if missing.bit_count() == self._geometry.parities == 2:
+            forced = forced or bool(missing & (pages.writes | pages.parity) & ~pages.uptodate)
+        if forced and missing & ~pages.parity & ~pages.uptodate & ~pages.overwritten:
+            return wanted | may_read
+        return wanted
+
+    def _reconstruct(self, stripe: Stripe, pages: Pages, modifies: bool) -> int:
+        """schedule_reconstruction, raid_run_ops: copy data and make parity; return the pages copied."""
+        mask = pages.writes & pages.uptodate if modifies else pages.writes
+        drained = stripe.drain(mask)
+        self._on_drain()
+        stripe.locked |= mask | stripe.parity
+        stripe.uptodate |= mask | stripe.parity
+        stripe.reconstructed = True
+        if not modifies and mask.bit_count() == self._geometry.data and not stripe.full:
+            stripe.full = True
+            self._cache.full_writes += 1
+        return drained
+
+    def _submit(self, thread: Thread, stripe: Stripe, mask: int, is_read: bool) -> Steps:
+        """ops_run_io: submit a bio for each page of *mask*; a member that is missing gets none."""
+        op = READ if is_read else FUA if stripe.fua else "W"
+        if mask and not is_read:
+            stripe.fua = False
+        for member, queue in enumerate(self._queues):
+            if not mask >> member & 1:
+                continue
+            if queue is None:
+                stripe.locked &= ~(1 << member)
+                stripe.handle = True
+                continue
+            stripe.io_started = True
+            stripe.users += 1
+            bio = Bio(
+                self._offset + stripe.number * PAGE_SECTORS, PAGE_SECTORS,
+                op=op if queue.has_cache or is_read else "W", queue=queue, sync=is_read,
+                nomerge=op == FUA and queue.has_cache, unplug=is_read,
+                end_io=self._ends[member], context=PageIo(stripe, member, is_read),
+            )  # fmt: skip
+            if (rest := thread.submit_bio(bio)) is not None:
+                yield from rest
+
+    def _end_writes(self, stripe: Stripe) -> None:
+        """handle_stripe_clean_event: end the writes whose data and parity are on the members."""
+        if stripe.locked & stripe.parity:
+            return
+        ended = stripe.written & ~stripe.locked
+        for member in [member for member in stripe.writing if ended >> member & 1]:
+            for part in stripe.writing.pop(member):
+                _end_part(part)
+            stripe.written &= ~(1 << member)
+            if self._bitmap is not None:
+                self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
+        if stripe.full and not stripe.written:
+            stripe.full = False
+            self._cache.full_writes -= 1
+
+    def _end_reads(self, stripe: Stripe) -> int:
+        """ops_run_biofill: end the reads of pages that are in the cache; return the pages copied."""
+        ready = stripe.reads & stripe.uptodate & ~stripe.locked
+        members = [member for member in stripe.read_parts if ready >> member & 1]
+        for member in members:
+            for part in stripe.read_parts.pop(member):
+                _end_part(part)
+        return len(members)
+
+
+def _end_part(part: PagePart) -> None:
+    """End the part of a bio; its owner is the bio in flight."""
+    part.owner.end_part()
