@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.harness import FIO
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.io_schedulers.releases import modelled, refusal
+from wbsim.models.md.spec import LEAST_MEMBERS
 from wbsim.models.step_lengths import StepLengths
 
 DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743", "980-pro-1tb", "seagate-archive-8tb")
@@ -38,6 +39,7 @@ FLUSHERS = (
     '{ kind = "parallel", by = "processor" }',
 )  # fmt: skip
 KIB_OF = (4, 8, 12, 64, 300)
+CHUNKS = (64, 128, 1024)
 
 
 def kernels() -> st.SearchStrategy[str]:
@@ -71,6 +73,34 @@ def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
         f"machine.disks.{name}.queue.nr_requests = {draw(st.sampled_from([4, 31, 128]))}",
         f"machine.disks.{name}.queue.driver_depth = {draw(st.sampled_from([1, 3, 128]))}",
     ]
+
+
+@st.composite
+def arrays(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
+    """Draw the array *name* of up to 12 disks of two kinds, perhaps degraded, and the queues of its disks."""
+    level = draw(st.sampled_from(sorted(LEAST_MEMBERS)))
+    least = LEAST_MEMBERS[level]
+    members = [f"{name}m{number}" for number in range(draw(st.integers(least, draw(st.integers(least, 12)))))]
+    kinds = [draw(queues(members[0], kernel)), draw(queues(members[-1], kernel))]
+    lines = [
+        line.replace(f"disks.{owner}.", f"disks.{member}.")
+        for member in members
+        for owner, lines in [(members[0], kinds[0]) if member != members[-1] else (members[-1], kinds[1])]
+        for line in lines
+    ]
+    keys = [f'level = "{level}"', f"members = {members}", f'chunk = "{draw(st.sampled_from(CHUNKS))} KiB"']
+    if level in ("raid5", "raid6"):
+        keys += [
+            f"stripe_cache_size = {draw(st.sampled_from([17, 40, 256]))}",
+            f"rmw_level = {draw(st.sampled_from([0, 1, 2]))}",
+        ]
+        if KERNELS[kernel].md.group_threads:
+            keys.append(f"group_thread_cnt = {draw(st.sampled_from([0, 0, 1, 3]))}")
+    if level != "raid0":
+        keys.append(f'bitmap_chunk = "{draw(st.sampled_from(["0 B", "64 KiB", "64 MiB"]))}"')
+        if draw(st.booleans()):
+            keys.append(f'missing = ["{draw(st.sampled_from(members))}"]')
+    return [*lines, f"machine.arrays.{name} = {{ {', '.join(keys)} }}".replace("'", '"')]
 
 
 @st.composite
@@ -147,7 +177,7 @@ def scenarios(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         lines.append(f"kernel.flusher = {draw(st.sampled_from(FLUSHERS))}")
     for name in disks:
-        lines += draw(queues(name, kernel))
+        lines += draw(st.one_of(queues(name, kernel), queues(name, kernel), arrays(name, kernel)))
     mounts = [f"/m{n}" for n in range(draw(st.integers(1, 3)))]
     for at in mounts:
         filesystem, disk = draw(filesystems()), draw(st.sampled_from(disks))

@@ -65,6 +65,7 @@ def came_to(machine: Machine) -> dict[str, Any]:
     return {
         "now": machine.env.now, "dirtied": machine.cache.dirtied,
         "disks": {name: asdict(queue.stat) for name, queue in machine.queues.items()},
+        "arrays": {name: asdict(array.stat) for name, array in machine.arrays.items()},
         "programs": {name: (of.system_ns, of.user_ns) for name, of in machine.programs.items()},
         "latencies": {name: latencies_of(of.latencies) for name, of in machine.programs.items()},
         "threads": [(thread.task.ran_ns, thread.spent.by_path()) for thread in machine.threads],

@@ -69,6 +69,7 @@ def _texts(
         outcome_table,
         parts_tables,
         steady_table,
+        uneven_members,
         unfinished,
     )
     from wbsim.experiments.published.fitted_constants import fitted_elsewhere
@@ -94,6 +95,8 @@ def _texts(
         for name, program in case.scenario.programs.items()
     ]
     if (note := ignored_options(ignored)) is not None:
+        texts.append(note)
+    if (note := uneven_members(case.scenario.machine for case in experiment.cases)) is not None:
         texts.append(note)
     if (note := fitted_elsewhere(experiment.cases)) is not None:
         texts.append(note)

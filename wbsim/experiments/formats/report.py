@@ -20,6 +20,7 @@ from wbsim.experiments.results.figures import (
 )
 from wbsim.experiments.results.intervals import interval_of, paired, steady_of
 from wbsim.experiments.results.outcome import DiskResult, Outcome
+from wbsim.models.scenario import MachineSpec
 from wbsim.sim.stats import Interval
 from wbsim.sim.units import SECTOR_BYTES
 
@@ -182,6 +183,22 @@ def ignored_options(programs: Iterable[tuple[str, str, Sequence[str]]]) -> str |
             if options
         ]
     return "\n".join(lines) if lines else None
+
+
+def uneven_members(machines: Iterable[MachineSpec]) -> str | None:
+    """Return a note on the arrays whose members differ in size, or None."""
+    lines = {}
+    for machine in machines:
+        for name, array in machine.arrays.items():
+            devices = {member: machine.disks[member].device.capacity for member in array.members}
+            sizes = {member: size for member, size in devices.items() if size is not None}
+            if len(set(sizes.values())) > 1:
+                least = min(sizes, key=lambda member: sizes[member])
+                lines[name] = (
+                    f"{name}: its members differ in size; of each, it uses the {sizes[least] / 1e9:g} GB"
+                    f" of {least}"
+                )
+    return "\n".join(lines.values()) if lines else None
 
 
 def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:

@@ -76,7 +76,7 @@ class Mirror(Array):
         self._most_plugged = None if self._rules.plug_bios is None else copies * self._rules.plug_bios
         self._left: list[Bio] = []
         self._reads = [0] * len(self._queues)
-        self._thread = ArrayThread(parts, "raid10d" if self._stripes else "raid1d", self._work)
+        self._daemon = ArrayThread(parts, "raid10d" if self._stripes else "raid1d", self._work)
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
         """raid1_make_request, raid10_make_request: map each part of one chunk to its copies."""
@@ -148,7 +148,7 @@ class Mirror(Array):
     def leave_to_thread(self, bios: Sequence[Bio]) -> None:
         """Let the thread of the array submit *bios* (pending_bio_list)."""
         self._left += bios
-        self._thread.wake()
+        self._daemon.wake()
 
     def _work(self, thread: Thread) -> Steps:
         """raid1d, raid10d: submit what tasks have left (flush_pending_writes)."""

@@ -80,7 +80,7 @@ class Parity(Array):
         self._overlapping: list[Task] = []  # for the end of an overlap
         self._released: list[Stripe] = []
         self._grows = False
-        self._thread = ArrayThread(parts, f"{spec.level}d", self._work)
+        self._daemon = ArrayThread(parts, f"{spec.level}d", self._work)
         self._workers = [
             ArrayThread(parts, f"worker{number}", self._work_beside)
             for number in range(spec.group_thread_cnt)
@@ -160,7 +160,7 @@ class Parity(Array):
 
     def _wait_for_overlap(self, thread: Thread) -> Steps:
         """Let *thread* sleep until a write has left the pages that it overlaps (wait_for_overlap)."""
-        self._thread.wake()
+        self._daemon.wake()
         thread.before_sleep()
         self._overlapping.append(thread.task)
         thread.task.waits_for = STRIPE
@@ -225,7 +225,7 @@ class Parity(Array):
             return
         self._released.append(stripe)
         if len(self._released) == 1:
-            self._thread.wake()
+            self._daemon.wake()
 
     def _put(self, stripe: Stripe) -> None:
         """__release_stripe: drop a reference; with the last one the stripe goes to a list."""
@@ -240,7 +240,7 @@ class Parity(Array):
             for task in waiting:
                 self._env.wake(task)
         if not cache.prereading and cache.delayed:
-            self._thread.wake()
+            self._daemon.wake()
 
     def _wake_threads(self) -> None:
         """raid5_wakeup_stripe_thread: wake the workers that the stripes on the list need, or the thread."""
@@ -249,7 +249,7 @@ class Parity(Array):
             if not worker.busy:
                 worker.wake()
         if not self._workers or self._cache.delayed or self._cache.bitmap:
-            self._thread.wake()
+            self._daemon.wake()
 
     # -- what the threads do -----------------------------------------------------------------------------
 

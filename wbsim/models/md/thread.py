@@ -14,17 +14,17 @@ class ArrayThread:
 
     def __init__(self, parts: Parts, name: str, body: Callable[[Thread], Steps]) -> None:
         self._env = parts.env
-        self._thread = parts.thread(name)
+        self._worker = parts.thread(name)
         self._body = body
         self._asleep = False
         self._woken = False
-        self._env.start(self._thread.task, self._run())
+        self._env.start(self._worker.task, self._run())
 
     def wake(self) -> bool:
         """md_wakeup_thread; return whether the thread slept."""
         if self._asleep:
             self._asleep = False
-            self._env.wake(self._thread.task)
+            self._env.wake(self._worker.task)
             return True
         self._woken = True
         return False
@@ -35,7 +35,7 @@ class ArrayThread:
         return not self._asleep
 
     def _run(self) -> Steps:
-        thread = self._thread
+        thread = self._worker
         while True:
             self._woken = False
             yield from self._body(thread)

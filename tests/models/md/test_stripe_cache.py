@@ -1,0 +1,142 @@
+"""The stripe cache: lists, the wait for a stripe, and which stripe is next."""
+
+from __future__ import annotations
+
+import pytest
+
+from wbsim.models.md.stripe_cache import BATCH, PagePart, Stripe, StripeCache
+from wbsim.sim.invariants import LawBroken
+
+
+def taken(cache: StripeCache, number: int) -> Stripe:
+    """Return stripe *number* of *cache* with a reference."""
+    stripe = cache.find(number) or cache.take(number, parity=0b1000)
+    assert stripe is not None
+    return stripe
+
+
+def put_off(cache: StripeCache, stripe: Stripe, **flags: bool) -> bool:
+    """Give the only reference to *stripe* back, with *flags* set; return whether it is inactive."""
+    for flag, value in flags.items():
+        setattr(stripe, flag, value)
+    stripe.users = 0
+    return cache.put_off(stripe, bitmap_written=0)
+
+
+def test_cache_has_room_for_its_size() -> None:
+    """The stripe behind the last place is refused; an inactive one gives its place up, the oldest first."""
+    cache = StripeCache(3, 1)
+    stripes = [taken(cache, number) for number in range(3)]
+    assert cache.take(3, 0) is None
+    assert not cache.admits
+    assert put_off(cache, stripes[1])
+    assert put_off(cache, stripes[0])
+    assert cache.take(3, 0) is not None
+    assert cache.find(1) is None
+    assert cache.find(0) is stripes[0]
+    cache.check("md0")
+
+
+def test_shortage_lasts_until_a_quarter_is_free() -> None:
+    """A task that found no stripe waits until fewer than three quarters are active."""
+    cache = StripeCache(8, 1)
+    stripes = [taken(cache, number) for number in range(8)]
+    cache.blocked = True
+    for count, admits in ((1, False), (2, False), (3, True)):
+        put_off(cache, stripes[count - 1])
+        assert cache.admits == admits
+    cache.blocked = False
+    assert cache.admits
+
+
+def test_inactive_stripe_keeps_its_pages() -> None:
+    """A stripe that is found again has its pages, and is active."""
+    cache = StripeCache(2, 1)
+    stripe = taken(cache, 7)
+    stripe.uptodate = 0b11
+    put_off(cache, stripe)
+    assert cache.active == 0
+    again = cache.find(7)
+    assert again is stripe
+    assert (again.uptodate, again.users, cache.active) == (0b11, 1, 1)
+
+
+def test_lists_follow_the_flags() -> None:
+    """Delayed before bitmap before handle; a stripe that may read is not delayed."""
+    cache = StripeCache(8, 1)
+    handle, delayed, reading, waiting = (taken(cache, number) for number in range(4))
+    put_off(cache, handle, handle=True)
+    put_off(cache, delayed, handle=True, delayed=True)
+    put_off(cache, reading, handle=True, delayed=True, preread_active=True)
+    waiting.bitmap_number = 1
+    put_off(cache, waiting, handle=True, bit_delay=True)
+    assert list(cache.handle) == [handle, reading]
+    assert list(cache.delayed) == [delayed]
+    assert list(cache.bitmap) == [waiting]
+    cache.check("md0")
+
+
+def test_all_delayed_stripes_may_read_when_none_reads() -> None:
+    """raid5_activate_delayed: nothing while a stripe reads, and then all of them."""
+    cache = StripeCache(8, 1)
+    stripes = [taken(cache, number) for number in range(3)]
+    for stripe in stripes:
+        put_off(cache, stripe, handle=True, delayed=True)
+    cache.prereading = 1
+    cache.activate_delayed()
+    assert not cache.hold
+    cache.prereading = 0
+    cache.activate_delayed()
+    assert list(cache.hold) == stripes
+    assert cache.prereading == 3
+    assert all(stripe.preread_active and not stripe.delayed for stripe in stripes)
+
+
+def test_batch_takes_eight() -> None:
+    """A thread takes up to eight stripes at once, oldest first."""
+    cache = StripeCache(32, 1)
+    stripes = [taken(cache, number) for number in range(BATCH + 2)]
+    for stripe in stripes:
+        put_off(cache, stripe, handle=True)
+    assert cache.batch() == stripes[:8]
+    assert cache.batch() == stripes[8:]
+    assert cache.batch() == []
+
+
+@pytest.mark.parametrize(("threshold", "comes"), [(0, False), (1, True), (2, True), (3, False)])
+def test_held_stripe_comes_after_enough_others(threshold: int, comes: bool) -> None:
+    """While complete stripes are being written, a held one comes when more than the threshold have passed it.
+
+    Of the four that pass, the first makes it the one that is watched, and three count.
+    """
+    cache = StripeCache(32, threshold)
+    held = taken(cache, 100)
+    put_off(cache, held, handle=True, delayed=True)
+    cache.activate_delayed()
+    cache.full_writes = 1
+    for number in range(4):
+        put_off(cache, taken(cache, number), handle=True)
+    assert (cache.batch()[-1] is held) == comes
+
+
+def test_part_of_a_page_is_no_overwrite() -> None:
+    """Only parts that cover the page together overwrite it."""
+    stripe = Stripe(0, 0b1000)
+    assert stripe.add_write(1, PagePart(None, 0, 3))
+    assert not stripe.overwritten
+    assert not stripe.add_write(1, PagePart(None, 3, 8))
+    assert (stripe.overwritten, stripe.writes) == (0b10, 0b10)
+    assert stripe.overlaps(1, 2, 3)
+    assert not stripe.overlaps(0, 2, 3)
+    assert stripe.drain(0b10) == 1
+    assert (stripe.overwritten, stripe.writes, stripe.written) == (0, 0, 0b10)
+    assert not stripe.overlaps(1, 2, 3)
+
+
+def test_lost_stripe_is_noticed() -> None:
+    """A stripe that is counted but in no place breaks the law."""
+    cache = StripeCache(4, 1)
+    taken(cache, 0)
+    cache.active = 0
+    with pytest.raises(LawBroken, match="1 stripes of 4"):
+        cache.check("md0")
