@@ -113,7 +113,10 @@ def test_defaults_are_those_of_mdadm_and_the_kernel() -> None:
         (['machine.arrays.md0 = { level = "raid1", members = ["sd0", "sdx"] }'], "no disk 'sdx'"),
         (['machine.arrays.md0 = { level = "raid1", members = "sx" }'], "a group of disks: sd"),
         (['machine.arrays.md0 = { level = "raid7", members = "sd" }'], "raid7"),
-        (['machine.arrays.md0 = { level = "raid5", members = "sd", missing = ["sdx"] }'], "'sdx' is no member"),
+        (
+            ['machine.arrays.md0 = { level = "raid5", members = "sd", missing = ["sdx"] }'],
+            "'sdx' is no member",
+        ),
         (
             ['machine.arrays.md0 = { level = "raid5", members = "sd", missing = ["sd0", "sd1"] }'],
             "does not work without sd0, sd1",

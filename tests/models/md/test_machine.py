@@ -47,7 +47,8 @@ def sectors(machine: Machine, group: str) -> int:
 
 @pytest.mark.parametrize("filesystem", ["xfs", "ext4"])
 @pytest.mark.parametrize(
-    ("level", "count", "least"), [("raid0", 4, 1.0), ("raid1", 2, 2.0), ("raid10", 4, 2.0), ("raid5", 5, 1.25)]
+    ("level", "count", "least"),
+    [("raid0", 4, 1.0), ("raid1", 2, 2.0), ("raid10", 4, 2.0), ("raid5", 5, 1.25)],
 )
 def test_sectors_of_members_add_up(level: str, count: int, least: float, filesystem: str) -> None:
     """The members get what the array got, with its copies or parity; RAID5 adds a little for small writes."""
@@ -74,6 +75,7 @@ def test_two_arrays_on_other_disks_do_not_meet() -> None:
         assert together.busy_ns == pytest.approx(alone.busy_ns, rel=0.02)
 
 
+@pytest.mark.stock
 @pytest.mark.parametrize("level", ["raid1", "raid6"])
 def test_engines_agree(level: str) -> None:
     """Stock SimPy gives the same counters of all disks, to the nanosecond."""

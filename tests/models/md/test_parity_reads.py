@@ -6,16 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.models.md.parity_reads import Pages, plan_of
+from wbsim.models.md.parity_reads import Plan, plan_of
+from wbsim.models.md.stripe import Stripe, ones
 
 
-def pages(members: int, parities: int, written: int, **changes: int) -> Pages:
-    """Return a stripe whose first *written* data pages are written, with parity on the last members."""
+def plan(members: int, parities: int, written: int, level: int = 1, missing: int = 0, **masks: int) -> Plan:
+    """Return the plan for a stripe whose first *written* data pages are written.
+
+    The parity is on the last members, and *masks* are others of the stripe.
+    """
     data = members - parities
-    parity = ((1 << parities) - 1) << data
-    mask = (1 << written) - 1
-    fields = {"uptodate": 0, "locked": 0, "missing": 0, "overwritten": mask, **changes}
-    return Pages(members, parity, mask, **fields)
+    stripe = Stripe(0, ((1 << parities) - 1) << data)
+    stripe.writes = stripe.overwritten = (1 << written) - 1
+    for name, mask in masks.items():
+        setattr(stripe, name, mask)
+    return plan_of(stripe, members, missing, level)
 
 
 @pytest.mark.parametrize("parities", [1, 2])
@@ -26,69 +31,72 @@ def test_smaller_number_of_reads_wins(members: int, parities: int) -> None:
     if data < 2:
         return
     for written in range(1, data + 1):
-        plan = plan_of(pages(members, parities, written), 1)
+        made = plan(members, parities, written)
         modify, reconstruct = written + parities, data - written
-        assert plan.reads.bit_count() == min(modify, reconstruct)
-        assert plan.modifies == (modify < reconstruct)
-        assert plan.ready == (reconstruct == 0)
-        assert plan.waits == (reconstruct > 0)
+        assert made.reads.bit_count() == min(modify, reconstruct)
+        assert made.modifies == (modify < reconstruct)
+        assert made.ready == (reconstruct == 0)
+        assert made.waits == (reconstruct > 0)
 
 
 def test_equal_numbers_are_decided_by_the_level() -> None:
     """Two of five data pages and P: three reads either way; rmw_level 2 takes read-modify-write."""
-    stripe = pages(6, 1, 2)
-    assert (plan_of(stripe, 1).modifies, plan_of(stripe, 2).modifies) == (False, True)
-    assert plan_of(stripe, 1).reads.bit_count() == plan_of(stripe, 2).reads.bit_count() == 3
+    usual, other = plan(6, 1, 2), plan(6, 1, 2, level=2)
+    assert (usual.modifies, other.modifies) == (False, True)
+    assert usual.reads.bit_count() == other.reads.bit_count() == 3
 
 
 def test_level_0_always_reconstructs() -> None:
     """rmw_level 0 reads all other data, even if that is more."""
-    plan = plan_of(pages(10, 2, 1), 0)
-    assert (plan.modifies, plan.reads.bit_count(), plan.ready) == (False, 7, False)
-    assert plan_of(pages(10, 2, 8), 0).ready
+    made = plan(10, 2, 1, level=0)
+    assert (made.modifies, made.reads.bit_count(), made.ready) == (False, 7, False)
+    assert plan(10, 2, 8, level=0).ready
 
 
 def test_cached_pages_need_no_read() -> None:
     """Pages whose contents are in the cache do not count."""
-    parity = 1 << 5
-    plan = plan_of(pages(6, 1, 1, uptodate=1 | parity), 1)
-    assert (plan.modifies, plan.reads, plan.ready) == (True, 0, True)
-    plan = plan_of(pages(6, 1, 1, uptodate=0b11110), 1)
-    assert (plan.modifies, plan.reads, plan.ready) == (False, 0, True)
+    made = plan(6, 1, 1, uptodate=0b100001)
+    assert (made.modifies, made.reads, made.ready) == (True, 0, True)
+    made = plan(6, 1, 1, uptodate=0b11110)
+    assert (made.modifies, made.reads, made.ready) == (False, 0, True)
 
 
 def test_partial_page_counts_for_both_ways() -> None:
     """A page that is written in part must be read for a reconstruct-write, too."""
-    plan = plan_of(pages(4, 1, 3, overwritten=0b011), 1)
-    assert (plan.modifies, plan.reads) == (False, 0b100)
+    made = plan(4, 1, 3, overwritten=0b011)
+    assert (made.modifies, made.reads) == (False, 0b100)
 
 
 def test_missing_page_cannot_be_read() -> None:
     """A missing data page that is not written leaves read-modify-write; two missing ones leave nothing."""
-    plan = plan_of(pages(6, 1, 1, missing=0b10), 1)
-    assert (plan.modifies, plan.reads.bit_count(), plan.waits) == (True, 2, True)
-    plan = plan_of(pages(7, 2, 1, missing=0b11), 1)
-    assert plan.waits
-    assert not plan.ready
+    made = plan(6, 1, 1, missing=0b10)
+    assert (made.modifies, made.reads.bit_count(), made.waits) == (True, 2, True)
+    made = plan(7, 2, 1, missing=0b11)
+    assert made.waits
+    assert not made.ready
 
 
 def test_page_to_compute_delays_a_stripe() -> None:
     """A reconstruct-write that needs only a missing page waits until the page is computed."""
-    plan = plan_of(pages(4, 1, 2, missing=0b100), 0)
-    assert (plan.reads, plan.ready, plan.waits) == (0, False, True)
+    made = plan(4, 1, 2, level=0, missing=0b100)
+    assert (made.reads, made.ready, made.waits) == (0, False, True)
 
 
 @given(st.integers(3, 12), st.data(), st.sampled_from([0, 1, 2]))
 def test_reads_are_possible_and_needed(members: int, data: st.DataObject, level: int) -> None:
     """No page that is missing, in the cache or on its way is read."""
     masks = st.integers(0, (1 << members) - 1)
-    parity = 1 << data.draw(st.integers(0, members - 1))
-    writes = data.draw(masks) & ~parity
-    stripe = Pages(
-        members, parity, writes, writes & data.draw(masks), data.draw(masks), data.draw(masks),
-        data.draw(masks),
-    )  # fmt: skip
-    plan = plan_of(stripe, level)
-    assert not plan.reads & (stripe.missing | stripe.uptodate | stripe.locked)
-    if level and plan.ready:
-        assert not plan.reads
+    stripe = Stripe(0, 1 << data.draw(st.integers(0, members - 1)))
+    stripe.writes = data.draw(masks) & ~stripe.parity
+    stripe.overwritten = stripe.writes & data.draw(masks)
+    stripe.uptodate, stripe.locked, missing = data.draw(masks), data.draw(masks), data.draw(masks)
+    made = plan_of(stripe, members, missing, level)
+    assert not made.reads & (missing | stripe.uptodate | stripe.locked)
+    if level and made.ready:
+        assert not made.reads
+
+
+@given(st.integers(0, 1 << 40))
+def test_ones_are_counted(mask: int) -> None:
+    """The number of members in a mask is that of its bits."""
+    assert ones(mask) == mask.bit_count()

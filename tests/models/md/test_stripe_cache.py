@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from wbsim.models.md.stripe_cache import BATCH, PagePart, Stripe, StripeCache
+from wbsim.models.md.stripe import PagePart, Stripe, StripeList
+from wbsim.models.md.stripe_cache import BATCH, StripeCache
 from wbsim.sim.invariants import LawBroken
 
 
@@ -70,10 +73,10 @@ def test_lists_follow_the_flags() -> None:
     put_off(cache, reading, handle=True, delayed=True, preread_active=True)
     waiting.bitmap_number = 1
     put_off(cache, waiting, handle=True, bit_delay=True)
-    assert list(cache.handle) == [handle, reading]
-    assert list(cache.delayed) == [delayed]
-    assert list(cache.bitmap) == [waiting]
     cache.check("md0")
+    assert cache.handle.take_all() == [handle, reading]
+    assert cache.delayed.take_all() == [delayed]
+    assert cache.bitmap.take_all() == [waiting]
 
 
 def test_all_delayed_stripes_may_read_when_none_reads() -> None:
@@ -84,11 +87,11 @@ def test_all_delayed_stripes_may_read_when_none_reads() -> None:
         put_off(cache, stripe, handle=True, delayed=True)
     cache.prereading = 1
     cache.activate_delayed()
-    assert not cache.hold
+    assert not cache.hold.count
     cache.prereading = 0
     cache.activate_delayed()
-    assert list(cache.hold) == stripes
     assert cache.prereading == 3
+    assert cache.hold.take_all() == stripes
     assert all(stripe.preread_active and not stripe.delayed for stripe in stripes)
 
 
@@ -122,15 +125,44 @@ def test_held_stripe_comes_after_enough_others(threshold: int, comes: bool) -> N
 def test_part_of_a_page_is_no_overwrite() -> None:
     """Only parts that cover the page together overwrite it."""
     stripe = Stripe(0, 0b1000)
-    assert stripe.add_write(1, PagePart(None, 0, 3))
+    assert stripe.add_write(PagePart(None, 1, 0, 3))
     assert not stripe.overwritten
-    assert not stripe.add_write(1, PagePart(None, 3, 8))
+    assert not stripe.add_write(PagePart(None, 1, 3, 8))
     assert (stripe.overwritten, stripe.writes) == (0b10, 0b10)
     assert stripe.overlaps(1, 2, 3)
     assert not stripe.overlaps(0, 2, 3)
     assert stripe.drain(0b10) == 1
     assert (stripe.overwritten, stripe.writes, stripe.written) == (0, 0, 0b10)
     assert not stripe.overlaps(1, 2, 3)
+
+
+def test_drain_leaves_the_other_pages() -> None:
+    """A read-modify-write takes the data of the pages that it has read, and no other."""
+    stripe = Stripe(0, 0b1000)
+    for member in range(3):
+        stripe.add_write(PagePart(None, member, 0, 8))
+    assert stripe.drain(0b101) == 2
+    assert (stripe.writes, stripe.overwritten, stripe.written) == (0b010, 0b010, 0b101)
+    assert [part.member for part in stripe.dirty_parts] == [1]
+    assert [part.member for part in stripe.writing] == [0, 2]
+
+
+@given(st.lists(st.integers(0, 9), max_size=60))
+def test_list_of_stripes_is_a_list(numbers: list[int]) -> None:
+    """A number that is in the list is removed, and any other one is added at the end."""
+    stripes, listed, plain = [Stripe(n, 0) for n in range(10)], StripeList(), list[int]()
+    for number in numbers:
+        stripe = stripes[number]
+        if number in plain:
+            plain.remove(number)
+            listed.remove(stripe)
+        else:
+            plain.append(number)
+            listed.add(stripe)
+        assert listed.count == len(plain)
+        assert listed.first is (stripes[plain[0]] if plain else None)
+        assert stripe.waits_on is (listed if number in plain else None)
+    assert [stripe.number for stripe in listed.take_all()] == plain
 
 
 def test_lost_stripe_is_noticed() -> None:

@@ -91,6 +91,13 @@ class ParityGeometry:
         p = self.members - 1 - row % self.members
         return p, (p + 1) % self.members
 
+    def parity_mask(self, stripe: int) -> int:
+        """Return the members with the parity of *stripe*, as a mask."""
+        mask = 0
+        for member in self.parity_of(stripe):
+            mask |= 1 << member
+        return mask
+
     def place_of(self, page: int) -> tuple[int, int]:
         """Return the stripe and the member of data page *page*."""
         row, within = divmod(page, self._row_pages)

@@ -19,7 +19,8 @@ from wbsim.models.md.array import Array, Flight, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.geometry import ParityGeometry, Place
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
-from wbsim.models.md.stripe_cache import BATCH, PagePart, Stripe, StripeCache
+from wbsim.models.md.stripe import PagePart, Stripe
+from wbsim.models.md.stripe_cache import BATCH, StripeCache
 from wbsim.models.md.stripe_visits import PageIo, StripeVisits
 from wbsim.models.md.thread import ArrayThread
 from wbsim.models.parts import Parts
@@ -72,7 +73,7 @@ class Parity(Array):
             self._bitmap = WriteIntentBitmap(parts.env, self._here, spec.bitmap_chunk)
         self._bitmap_started = self._bitmap_written = 0
         self._visits = StripeVisits(
-            self._queues, self._ends, self._offset, self._geometry, self._cache, self._bitmap, costs,
+            self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap, costs,
             spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
         )  # fmt: skip
         self._lock = parts.spin_lock("device_lock")
@@ -95,68 +96,91 @@ class Parity(Array):
             yield from self._read_aligned(thread, flight)
             return
         first, end = bio.start_sector // PAGE_SECTORS, -(-bio.end_sector // PAGE_SECTORS)
-        whole = self._rules.whole_stripes
-        begin = self._geometry.first_page(first, end - first) if whole else first
-        done: set[int] = set()
-        for page in (*range(begin, end), *range(first, begin)):
-            if page in done:
-                continue
-            number, member = self._geometry.place_of(page)
-            pages = self._geometry.pages_of(number) if whole else [(page, member)]
-            here = [(page, member) for page, member in pages if first <= page < end]
-            stripe = yield from self._active_stripe(thread, number)
-            while bio.op != READ and self._overlaps(stripe, bio, here):
+        geometry, chunk = self._geometry, self._geometry.chunk_pages
+        whole = self._rules.whole_stripes and first // chunk < (end - 1) // chunk
+        begin = geometry.first_page(first, end - first) if whole else first
+        added: set[int] = set()
+        page = begin
+        for _ in range(end - first):
+            if page not in added:
+                number, member = geometry.place_of(page)
+                pages = [(page, member)]
+                if whole:
+                    pages = [
+                        (other, member) for other, member in geometry.pages_of(number) if first <= other < end
+                    ]
+                    added.update([other for other, _ in pages])
+                yield from self._add_all(thread, flight, number, pages)
+            page = page + 1 if page + 1 < end else first
+
+    def _add_all(self, thread: Thread, flight: Flight, number: int, pages: list[tuple[int, int]]) -> Steps:
+        """make_stripe_request: add the *pages* of a bio that are in stripe *number*, when there is room."""
+        bio = flight.bio
+        while True:
+            stripe = self._find_or_take(number)
+            if stripe is None:
+                yield from self._wait_for_stripe(thread)
+            elif bio.op == READ or not self._overlaps(stripe, bio, pages):
+                break
+            else:
                 self._release(stripe)
                 yield from self._wait_for_overlap(thread)
-                stripe = yield from self._active_stripe(thread, number)
-            for page, member in here:
-                self._add(stripe, flight, page, member)
-                done.add(page)
-            ns = self._costs.stripe_ns * len(here)
-            thread.spent.md += ns
-            yield ns
-            stripe.handle = True
-            stripe.delayed = False
-            if bio.sync and not stripe.preread_active:
-                stripe.preread_active = True
-                self._cache.prereading += 1
-            self._release_to_plug(thread, stripe)
+        for page, member in pages:
+            self._add(stripe, flight, page, member)
+        ns = self._costs.stripe_ns * len(pages)
+        thread.spent.md += ns
+        yield ns
+        stripe.handle = True
+        stripe.delayed = False
+        if bio.sync and not stripe.preread_active:
+            stripe.preread_active = True
+            self._cache.prereading += 1
+        self._release_to_plug(thread, stripe)
 
     def _add(self, stripe: Stripe, flight: Flight, page: int, member: int) -> None:
         """__add_stripe_bio: add the part of a bio in *page* to *stripe*."""
         bio = flight.bio
-        part = PagePart(flight, *_within(bio, page))
+        start, end = _within(bio, page)
+        part = PagePart(flight, member, start, end)
         flight.parts += 1
         if bio.op == READ:
-            stripe.add_read(member, part)
+            stripe.add_read(part)
             return
-        if bio.op in (FUA, FLUSH_FUA) and self.has_cache:
+        if bio.op == FLUSH_FUA or bio.op == FUA:
             stripe.fua = True
-        if stripe.add_write(member, part) and self._bitmap is not None:
+        if stripe.add_write(part) and self._bitmap is not None:
             self._bitmap.start_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
             stripe.bitmap_number = self._bitmap_started + 1
             stripe.bit_delay = True
 
     def _overlaps(self, stripe: Stripe, bio: Bio, pages: list[tuple[int, int]]) -> bool:
-        return any(stripe.overlaps(member, *_within(bio, page)) for page, member in pages)
+        if not stripe.writes:
+            return False
+        for page, member in pages:
+            start, end = _within(bio, page)
+            if stripe.overlaps(member, start, end):
+                return True
+        return False
 
-    def _active_stripe(self, thread: Thread, number: int) -> Generator[Wait, None, Stripe]:
-        """raid5_get_active_stripe: return stripe *number* with a reference, and perhaps wait for it."""
+    def _find_or_take(self, number: int) -> Stripe | None:
+        """raid5_get_active_stripe: return stripe *number* with a reference; None: the task must wait."""
         cache = self._cache
-        while True:
-            stripe = cache.find(number)
-            if stripe is None and not cache.blocked:
-                stripe = cache.take(number, self._parity_mask(number))
-            if stripe is not None:
-                return stripe
-            self._grows = self._rules.cache_grows
-            cache.blocked = True
-            while not cache.admits:
-                thread.before_sleep()
-                self._waiting.append(thread.task)
-                thread.task.waits_for = STRIPE
-                yield PARK
-            cache.blocked = False
+        stripe = cache.find(number)
+        if stripe is None and not cache.blocked:
+            stripe = cache.take(number, self._geometry.parity_mask(number))
+        return stripe
+
+    def _wait_for_stripe(self, thread: Thread) -> Steps:
+        """Let *thread* sleep until there are stripes again (wait_for_stripe)."""
+        cache = self._cache
+        self._grows = self._rules.cache_grows
+        cache.blocked = True
+        while not cache.admits:
+            thread.before_sleep()
+            self._waiting.append(thread.task)
+            thread.task.waits_for = STRIPE
+            yield PARK
+        cache.blocked = False
 
     def _wait_for_overlap(self, thread: Thread) -> Steps:
         """Let *thread* sleep until a write has left the pages that it overlaps (wait_for_overlap)."""
@@ -171,9 +195,6 @@ class Parity(Array):
         tasks, self._overlapping = self._overlapping, []
         for task in tasks:
             self._env.wake(task)
-
-    def _parity_mask(self, number: int) -> int:
-        return sum(1 << member for member in self._geometry.parity_of(number))
 
     def _release_to_plug(self, thread: Thread, stripe: Stripe) -> None:
         """release_stripe_plug: keep *stripe* in the plug of *thread*; without a plug, release it."""
@@ -239,16 +260,17 @@ class Parity(Array):
             waiting, self._waiting = self._waiting, []
             for task in waiting:
                 self._env.wake(task)
-        if not cache.prereading and cache.delayed:
+        if not cache.prereading and cache.delayed.count:
             self._daemon.wake()
 
     def _wake_threads(self) -> None:
         """raid5_wakeup_stripe_thread: wake the workers that the stripes on the list need, or the thread."""
-        needed = max(1, len(self._cache.handle) // BATCH)
-        for worker in self._workers[:needed]:
-            if not worker.busy:
-                worker.wake()
-        if not self._workers or self._cache.delayed or self._cache.bitmap:
+        needed = max(1, self._cache.handle.count // BATCH)
+        if self._workers:
+            for worker in self._workers[:needed]:
+                if not worker.busy:
+                    worker.wake()
+        if not self._workers or self._cache.delayed.count or self._cache.bitmap.count:
             self._daemon.wake()
 
     # -- what the threads do -----------------------------------------------------------------------------
@@ -259,7 +281,7 @@ class Parity(Array):
         cache = self._cache
         while True:
             released = self._take_released()
-            if cache.bitmap and self._bitmap is not None:
+            if cache.bitmap.count and self._bitmap is not None:
                 self._bitmap_started += 1
                 number = self._bitmap_started
                 yield from self._bitmap.unplug(thread)
@@ -289,9 +311,7 @@ class Parity(Array):
 
     def _leave_bitmap(self) -> None:
         """activate_bit_delay: the bits of the stripes that waited are on the members."""
-        stripes = list(self._cache.bitmap)
-        self._cache.bitmap.clear()
-        for stripe in stripes:
+        for stripe in self._cache.bitmap.take_all():
             stripe.users += 1
             self._put(stripe)
 
@@ -313,11 +333,12 @@ class Parity(Array):
         return True
 
     def _end_io(self, context: Any) -> None:
-        """raid5_end_read_request, raid5_end_write_request; a Flight is a read beside the cache."""
-        if isinstance(context, Flight):
-            context.end_part()
-            return
-        page: PageIo = context
+        """raid5_align_endio: a read beside the cache has ended."""
+        flight: Flight = context
+        flight.end_part()
+
+    def _end_page(self, page: PageIo) -> None:
+        """raid5_end_read_request, raid5_end_write_request: a page of a stripe has been read or written."""
         stripe, mask = page.stripe, 1 << page.member
         stripe.locked &= ~mask
         if page.is_read:

@@ -1,34 +1,14 @@
-"""What a write to a part of a stripe must read first (handle_stripe_dirtying, fetch_block).  Pure.
+"""What a write to a part of a stripe must read first (handle_stripe_dirtying in raid5.c).  Pure.
 
 Members are bits: bit i of a mask stands for member i.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from wbsim.models.md.stripe import Stripe, ones
 
 
-class Pages(NamedTuple):
-    """The pages of a stripe, as masks of members.
-
-    * ``parity``: the members with its parity.
-    * ``writes``: the pages with data to write.
-    * ``overwritten``: the pages of which every byte is to be written.
-    * ``uptodate``: the pages whose contents are in the cache.
-    * ``locked``: the pages that are being read or written.
-    * ``missing``: the members that are not there.
-    """
-
-    members: int
-    parity: int
-    writes: int
-    overwritten: int
-    uptodate: int
-    locked: int
-    missing: int
-
-
-class Plan(NamedTuple):
+class Plan:
     """How new parity is made.
 
     * ``modifies``: from old data and old parity (read-modify-write); otherwise from all data
@@ -38,34 +18,32 @@ class Plan(NamedTuple):
     * ``waits``: pages must be read, or computed from others, so the stripe is delayed if it may not read yet.
     """
 
-    modifies: bool
-    reads: int
-    ready: bool
-    waits: bool
+    __slots__ = ("modifies", "reads", "ready", "waits")
+
+    def __init__(self, modifies: bool, reads: int, ready: bool, waits: bool) -> None:
+        self.modifies = modifies
+        self.reads = reads
+        self.ready = ready
+        self.waits = waits
 
 
-def plan_of(pages: Pages, rmw_level: int) -> Plan:
-    """Return how the parity of a stripe is made, by the smaller number of reads.
+def plan_of(stripe: Stripe, members: int, missing: int, rmw_level: int) -> Plan:
+    """Return how the parity of *stripe* is made, by the smaller number of reads.
 
-    *rmw_level*: 0 forbids read-modify-write, 1 prefers reconstruct-write of equal ones, and 2 the other.
+    * *members*: the number of members, of which those in the mask *missing* are not there.
+    * *rmw_level*: 0 forbids read-modify-write, 1 prefers reconstruct-write of equal ones, and 2 the other.
     """
-    every = (1 << pages.members) - 1
-    absent = every & ~pages.locked & ~pages.uptodate
-    for_modify = (pages.writes | pages.parity) & absent
-    for_reconstruct = every & ~pages.overwritten & ~pages.parity & absent
-    unreadable = 2 * pages.members
+    every = (1 << members) - 1
+    absent = every & ~stripe.locked & ~stripe.uptodate
+    for_modify = (stripe.writes | stripe.parity) & absent
+    for_reconstruct = every & ~stripe.overwritten & ~stripe.parity & absent
     if rmw_level == 0:
         rmw, rcw = 2, 1
     else:
-        rmw = _count(for_modify, pages.missing, unreadable)
-        rcw = _count(for_reconstruct, pages.missing, unreadable)
-    stuck = rmw > pages.members and rcw > pages.members
+        unreadable = 2 * members
+        rmw = ones(for_modify & ~missing) + unreadable * ones(for_modify & missing)
+        rcw = ones(for_reconstruct & ~missing) + unreadable * ones(for_reconstruct & missing)
     if rmw < rcw or (rmw == rcw and rmw_level == 2):
-        reads = for_modify & ~pages.missing
-        return Plan(True, reads, rmw == 0, bool(reads) or stuck)
-    return Plan(False, for_reconstruct & ~pages.missing, not for_reconstruct, bool(for_reconstruct))
-
-
-def _count(mask: int, missing: int, unreadable: int) -> int:
-    """Return the number of reads of *mask*; each page of a *missing* member counts as *unreadable* reads."""
-    return (mask & ~missing).bit_count() + unreadable * (mask & missing).bit_count()
+        reads = for_modify & ~missing
+        return Plan(True, reads, rmw == 0, reads != 0 or rmw > members)
+    return Plan(False, for_reconstruct & ~missing, for_reconstruct == 0, for_reconstruct != 0)

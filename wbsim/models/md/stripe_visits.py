@@ -17,9 +17,10 @@ from wbsim.models.block.queue import Queue
 from wbsim.models.interfaces import Thread
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.geometry import ParityGeometry
-from wbsim.models.md.parity_reads import Pages, plan_of
+from wbsim.models.md.parity_reads import plan_of
 from wbsim.models.md.spec import MdCosts
-from wbsim.models.md.stripe_cache import PagePart, Stripe, StripeCache
+from wbsim.models.md.stripe import Stripe, ones
+from wbsim.models.md.stripe_cache import StripeCache
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_SECTORS
 
@@ -39,7 +40,7 @@ class StripeVisits:
     """The visits to the stripes of an array.
 
     * *queues*: the members; None: a member is missing.
-    * *ends*: called by member with a `PageIo` when it has ended.
+    * *end_page*: called with a `PageIo` when it has ended.
     * *offset*: the first sector of data on each member.
     * *on_drain*: called when a stripe has taken the data of its bios.
     """
@@ -47,7 +48,7 @@ class StripeVisits:
     def __init__(
         self,
         queues: Sequence[Queue | None],
-        ends: Sequence[Callable[[Any], None]],
+        end_page: Callable[[PageIo], None],
         offset: int,
         geometry: ParityGeometry,
         cache: StripeCache,
@@ -58,7 +59,7 @@ class StripeVisits:
     ) -> None:
         self._on_drain = on_drain
         self._queues = queues
-        self._ends = ends
+        self._end_page: Callable[[Any], None] = end_page
         self._offset = offset
         self._geometry = geometry
         self._cache = cache
@@ -84,17 +85,15 @@ class StripeVisits:
         if stripe.written:
             self._end_writes(stripe)
         copied = added = 0
-        pages = stripe.pages(len(self._queues), self._missing)
-        if stripe.read_parts or pages.writes & ~pages.overwritten or (pages.writes and self._missing):
+        if stripe.reads or stripe.writes & ~stripe.overwritten or (stripe.writes and self._missing):
             copied += self._end_reads(stripe)
-            reads, computed = self._fetch(stripe, pages)
+            reads, computed = self._fetch(stripe)
             stripe.uptodate |= computed
             stripe.locked |= reads
-            stripe.handle = stripe.handle or bool(computed)
-            added = computed.bit_count() * self._geometry.data
-            pages = stripe.pages(len(self._queues), self._missing)
-        if pages.writes and not writes:
-            plan = plan_of(pages, self._rmw_level)
+            stripe.handle = stripe.handle or computed != 0
+            added = ones(computed) * self._geometry.data
+        if stripe.writes and not writes:
+            plan = plan_of(stripe, self._geometry.members, self._missing, self._rmw_level)
             if plan.waits:
                 stripe.handle = True
                 if stripe.preread_active:
@@ -103,7 +102,7 @@ class StripeVisits:
                 else:
                     stripe.delayed = True
             elif plan.ready and not stripe.locked and not stripe.bit_delay:
-                drained = self._reconstruct(stripe, pages, plan.modifies)
+                drained = self._reconstruct(stripe, plan.modifies)
                 copied += drained
                 added += 2 * drained if plan.modifies else self._geometry.data
             else:
@@ -111,8 +110,10 @@ class StripeVisits:
         yield self._charge(thread, copied, added)
         if not writes and stripe.reconstructed:
             stripe.handle = True
-        yield from self._submit(thread, stripe, reads, is_read=True)
-        yield from self._submit(thread, stripe, writes, is_read=False)
+        if reads:
+            yield from self._submit(thread, stripe, reads, is_read=True)
+        if writes:
+            yield from self._submit(thread, stripe, writes, is_read=False)
         if ends_preread:
             self._cache.prereading -= 1
         stripe.visited = False
@@ -126,43 +127,44 @@ class StripeVisits:
         thread.spent.md += costs.handle_ns
         return ns + costs.handle_ns
 
-    def _fetch(self, stripe: Stripe, pages: Pages) -> tuple[int, int]:
+    def _fetch(self, stripe: Stripe) -> tuple[int, int]:
         """handle_stripe_fill: return the pages to read, and the pages to compute from the others."""
-        wanted = self._wanted(stripe, pages) & ~pages.locked & ~pages.uptodate
-        lost = self._missing & ~pages.uptodate
-        if wanted & lost and pages.uptodate.bit_count() >= pages.members - lost.bit_count():
+        wanted = self._wanted(stripe) & ~stripe.locked & ~stripe.uptodate
+        lost = self._missing & ~stripe.uptodate
+        if wanted & lost and ones(stripe.uptodate) >= self._geometry.members - ones(lost):
             return 0, wanted & lost
         return wanted & ~self._missing, 0
 
-    def _wanted(self, stripe: Stripe, pages: Pages) -> int:
+    def _wanted(self, stripe: Stripe) -> int:
         """need_this_block: return the pages whose contents are needed."""
-        partial = pages.writes & ~pages.overwritten
+        partial = stripe.writes & ~stripe.overwritten
         wanted = stripe.reads | partial
-        every = (1 << pages.members) - 1
+        every = (1 << self._geometry.members) - 1
         missing = self._missing
         if missing & stripe.reads:
             return every
-        if not missing or not pages.writes:
+        if not missing or not stripe.writes:
             return wanted
         may_read = every if stripe.preread_active else missing
-        if missing & partial & ~pages.uptodate:
+        absent = missing & ~stripe.uptodate
+        if absent & partial:
             return wanted | may_read
         forced = self._rmw_level == 0
-        if missing.bit_count() == self._geometry.parities == 2:
-            forced = forced or bool(missing & (pages.writes | pages.parity) & ~pages.uptodate)
-        if forced and missing & ~pages.parity & ~pages.uptodate & ~pages.overwritten:
+        if self._geometry.parities == 2 and ones(missing) == 2:
+            forced = forced or absent & (stripe.writes | stripe.parity) != 0
+        if forced and absent & ~stripe.parity & ~stripe.overwritten:
             return wanted | may_read
         return wanted
 
-    def _reconstruct(self, stripe: Stripe, pages: Pages, modifies: bool) -> int:
+    def _reconstruct(self, stripe: Stripe, modifies: bool) -> int:
         """schedule_reconstruction, raid_run_ops: copy data and make parity; return the pages copied."""
-        mask = pages.writes & pages.uptodate if modifies else pages.writes
+        mask = stripe.writes & stripe.uptodate if modifies else stripe.writes
         drained = stripe.drain(mask)
         self._on_drain()
         stripe.locked |= mask | stripe.parity
         stripe.uptodate |= mask | stripe.parity
         stripe.reconstructed = True
-        if not modifies and mask.bit_count() == self._geometry.data and not stripe.full:
+        if not modifies and drained == self._geometry.data and not stripe.full:
             stripe.full = True
             self._cache.full_writes += 1
         return drained
@@ -185,7 +187,7 @@ class StripeVisits:
                 self._offset + stripe.number * PAGE_SECTORS, PAGE_SECTORS,
                 op=op if queue.has_cache or is_read else "W", queue=queue, sync=is_read,
                 nomerge=op == FUA and queue.has_cache, unplug=is_read,
-                end_io=self._ends[member], context=PageIo(stripe, member, is_read),
+                end_io=self._end_page, context=PageIo(stripe, member, is_read),
             )  # fmt: skip
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
@@ -195,11 +197,14 @@ class StripeVisits:
         if stripe.locked & stripe.parity:
             return
         ended = stripe.written & ~stripe.locked
-        for member in [member for member in stripe.writing if ended >> member & 1]:
-            for part in stripe.writing.pop(member):
-                _end_part(part)
-            stripe.written &= ~(1 << member)
-            if self._bitmap is not None:
+        stripe.written &= ~ended
+        parts = stripe.writing
+        stripe.writing = [part for part in parts if not ended >> part.member & 1] if stripe.written else []
+        for part in parts:
+            if ended >> part.member & 1:
+                part.owner.end_part()
+        if self._bitmap is not None:
+            for _ in range(ones(ended)):
                 self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
         if stripe.full and not stripe.written:
             stripe.full = False
@@ -208,13 +213,12 @@ class StripeVisits:
     def _end_reads(self, stripe: Stripe) -> int:
         """ops_run_biofill: end the reads of pages that are in the cache; return the pages copied."""
         ready = stripe.reads & stripe.uptodate & ~stripe.locked
-        members = [member for member in stripe.read_parts if ready >> member & 1]
-        for member in members:
-            for part in stripe.read_parts.pop(member):
-                _end_part(part)
-        return len(members)
-
-
-def _end_part(part: PagePart) -> None:
-    """End the part of a bio; its owner is the bio in flight."""
-    part.owner.end_part()
+        if not ready:
+            return 0
+        parts = stripe.read_parts
+        stripe.reads &= ~ready
+        stripe.read_parts = [part for part in parts if not ready >> part.member & 1]
+        for part in parts:
+            if ready >> part.member & 1:
+                part.owner.end_part()
+        return ones(ready)

@@ -1,0 +1,167 @@
+"""A stripe of RAID5 or RAID6: one page of each member, at the same place of all (struct stripe_head)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wbsim.sim.units import PAGE_SECTORS
+
+
+class PagePart:
+    """The sectors of a bio in the page of one *member*, from the page's start on; *owner* is its flight."""
+
+    __slots__ = ("end_sector", "member", "owner", "start_sector")
+
+    def __init__(self, owner: Any, member: int, start_sector: int, end_sector: int) -> None:
+        self.owner = owner
+        self.member = member
+        self.start_sector = start_sector
+        self.end_sector = end_sector
+
+
+class Stripe:
+    """Page ``number`` of each member.  Masks have a bit for each member, and ``parity`` is one of them.
+
+    * ``users``: the references to it; a stripe without one is on a list, or inactive.
+    * ``next``, ``prev`` and ``waits_on``: its neighbours on a list, and the list.
+    * ``handle``: a thread must visit it.
+    * ``delayed``: it must read first, and waits for more writes.
+    * ``preread_active``: it may read now.
+    * ``bit_delay``: it waits for the write of the bitmap with number ``bitmap_number``.
+    * ``plugged``: it is in the plug of a task.
+    * ``visited``: a thread is visiting it.
+    * ``reconstructed``: its new parity is in the cache, and has not been written.
+    * ``io_started``: pages of it were read or written since it was last inactive.
+    * ``full``: it counts as a complete stripe that is being written.
+    * ``fua``: its pages are written with FUA.
+    * ``uptodate``: the pages whose contents are in the cache.
+    * ``locked``: the pages that are being read or written.
+    * ``overwritten``: the pages of which every byte is to be written.
+    * ``dirty_parts``: the parts to write, in the pages ``writes`` (towrite of struct r5dev).
+    * ``read_parts``: the parts to read, in the pages ``reads`` (toread).
+    * ``writing``: the parts whose data is in the cache, and not yet safe, in the pages ``written``.
+    """
+
+    __slots__ = (
+        "bit_delay", "bitmap_number", "delayed", "dirty_parts", "fua", "full", "handle", "io_started",
+        "locked", "next", "number", "overwritten", "parity", "plugged", "preread_active", "prev",
+        "read_parts", "reads", "reconstructed", "uptodate", "users", "visited", "waits_on", "writes",
+        "writing", "written",
+    )  # fmt: skip
+
+    def __init__(self, number: int, parity: int) -> None:
+        self.number = number
+        self.parity = parity
+        self.users = 0
+        self.next: Stripe | None = None
+        self.prev: Stripe | None = None
+        self.waits_on: StripeList | None = None
+        self.handle = self.delayed = self.preread_active = self.bit_delay = False
+        self.plugged = self.visited = self.reconstructed = self.io_started = False
+        self.full = self.fua = False
+        self.bitmap_number = 0
+        self.uptodate = self.locked = self.overwritten = 0
+        self.writes = self.reads = self.written = 0
+        self.dirty_parts: list[PagePart] = []
+        self.read_parts: list[PagePart] = []
+        self.writing: list[PagePart] = []
+
+    def overlaps(self, member: int, start: int, end: int) -> bool:
+        """stripe_bio_overlaps: return whether a write that has not begun covers some of these sectors."""
+        for part in self.dirty_parts:
+            if part.member == member and part.start_sector < end and start < part.end_sector:
+                return True
+        return False
+
+    def add_write(self, part: PagePart) -> bool:
+        """__add_stripe_bio: add *part*; return whether it is the first write to its page."""
+        mask = 1 << part.member
+        self.dirty_parts.append(part)
+        is_first = not self.writes & mask
+        self.writes |= mask
+        covered = 0
+        for other in self.dirty_parts:  # parts do not overlap
+            if other.member == part.member:
+                covered += other.end_sector - other.start_sector
+        if covered == PAGE_SECTORS:
+            self.overwritten |= mask
+        return is_first
+
+    def add_read(self, part: PagePart) -> None:
+        """Add *part*, which a bio reads."""
+        self.read_parts.append(part)
+        self.reads |= 1 << part.member
+
+    def drain(self, mask: int) -> int:
+        """ops_run_biodrain: copy the data for the pages in *mask* into the cache; return their number."""
+        if mask == self.writes:
+            self.writing += self.dirty_parts
+            self.dirty_parts = []
+        else:
+            self.writing += [part for part in self.dirty_parts if mask >> part.member & 1]
+            self.dirty_parts = [part for part in self.dirty_parts if not mask >> part.member & 1]
+        self.writes &= ~mask
+        self.overwritten &= ~mask
+        self.written |= mask
+        return ones(mask)
+
+
+class StripeList:
+    """A list of stripes, oldest first (struct list_head); a stripe is on one list at most."""
+
+    def __init__(self) -> None:
+        self._first: Stripe | None = None
+        self._last: Stripe | None = None
+        self.count = 0
+
+    @property
+    def first(self) -> Stripe | None:
+        """The oldest stripe; None: the list is empty."""
+        return self._first
+
+    def add(self, stripe: Stripe) -> None:
+        """list_add_tail: add *stripe*, which is on no list."""
+        last = self._last
+        stripe.prev = last
+        stripe.waits_on = self
+        if last is None:
+            self._first = stripe
+        else:
+            last.next = stripe
+        self._last = stripe
+        self.count += 1
+
+    def remove(self, stripe: Stripe) -> None:
+        """list_del_init: remove *stripe*, which is on this list."""
+        before, behind = stripe.prev, stripe.next
+        if before is None:
+            self._first = behind
+        else:
+            before.next = behind
+        if behind is None:
+            self._last = before
+        else:
+            behind.prev = before
+        stripe.prev = stripe.next = stripe.waits_on = None
+        self.count -= 1
+
+    def take_all(self) -> list[Stripe]:
+        """Remove all stripes, and return them."""
+        stripes = []
+        while (stripe := self._first) is not None:
+            self.remove(stripe)
+            stripes.append(stripe)
+        return stripes
+
+
+def ones(mask: int) -> int:
+    """Return the number of members in *mask*.
+
+    >>> ones(0b1011)
+    3
+    """
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
