@@ -99,7 +99,7 @@ def arrays(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
     if level != "raid0":
         keys.append(f'bitmap_chunk = "{draw(st.sampled_from(["0 B", "64 KiB", "64 MiB"]))}"')
         if draw(st.booleans()):
-            keys.append(f'missing = ["{draw(st.sampled_from(members))}"]')
+            keys.append(f'faulty = ["{draw(st.sampled_from(members))}"]')
     return [*lines, f"machine.arrays.{name} = {{ {', '.join(keys)} }}".replace("'", '"')]
 
 

@@ -545,7 +545,7 @@ class Filesystem(Protocol):
 class PlugCallback(Protocol):
     """struct blk_plug_cb: what an array of disks keeps in the plug of a task."""
 
-    def unplug(self, thread: Thread) -> Steps:
+    def call_back(self, thread: Thread) -> Steps:
         """Let *thread*, which flushes its plug, submit what the plug keeps."""
 
     def hand_over(self) -> None:

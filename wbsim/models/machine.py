@@ -225,8 +225,6 @@ class _Builder:
             self._supply.inode_lock = Parts(self._supply).spin_lock("inode_lock")
         self._parts = Parts(self._supply)
         self._shared_locks = shared_locks(self._parts, self._kernel.inodes)
-        self._queues: dict[str, Queue] = {}
-        self._bdis: dict[str, BackingDevice] = {}
         self._make_disks()
         self._mounted_at: dict[str, MountedSuperblock] = {}
         self._superblocks = {
@@ -264,6 +262,8 @@ class _Builder:
     def _make_disks(self) -> None:
         """Make the queues of all disks, the arrays, and a bdi for each that a filesystem may lie on."""
         machine = self._scenario.machine
+        self._queues: dict[str, Queue] = {}
+        self._bdis: dict[str, BackingDevice] = {}
         for number, name in enumerate((*machine.disks, *machine.arrays)):
             parts = Parts(self._supply, urgent=URGENT - 1 - number)
             disk: GenDisk

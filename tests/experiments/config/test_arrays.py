@@ -114,18 +114,18 @@ def test_defaults_are_those_of_mdadm_and_the_kernel() -> None:
         (['machine.arrays.md0 = { level = "raid1", members = "sx" }'], "a group of disks: sd"),
         (['machine.arrays.md0 = { level = "raid7", members = "sd" }'], "raid7"),
         (
-            ['machine.arrays.md0 = { level = "raid5", members = "sd", missing = ["sdx"] }'],
+            ['machine.arrays.md0 = { level = "raid5", members = "sd", faulty = ["sdx"] }'],
             "'sdx' is no member",
         ),
         (
-            ['machine.arrays.md0 = { level = "raid5", members = "sd", missing = ["sd0", "sd1"] }'],
+            ['machine.arrays.md0 = { level = "raid5", members = "sd", faulty = ["sd0", "sd1"] }'],
             "does not work without sd0, sd1",
         ),
         (
-            ['machine.arrays.md0 = { level = "raid10", members = "sd", missing = ["sd0", "sd1"] }'],
+            ['machine.arrays.md0 = { level = "raid10", members = "sd", faulty = ["sd0", "sd1"] }'],
             "raid10 does not work",
         ),
-        (['machine.arrays.md0 = { level = "raid0", members = "sd", missing = ["sd0"] }'], "does not work"),
+        (['machine.arrays.md0 = { level = "raid0", members = "sd", faulty = ["sd0"] }'], "does not work"),
         (['machine.arrays.md0 = { level = "raid5", members = "sd", stripe_cache_size = 16 }'], "17"),
         (
             [ARRAY, 'machine.arrays.md1 = { level = "raid1", members = ["sd2", "sd3"] }'],

@@ -33,20 +33,20 @@ CHUNK = 128
 class Rig:
     """An array of *level* over *members* devices, each with a latency of 100 us; md itself takes no time.
 
-    ``ended``: the start sectors of the completed bios, and ``times`` their ends (ns).
+    ``ends``: the start sectors of the completed bios, and ``times`` their ends (ns).
     """
 
     def __init__(
         self, level: Any, members: int = 4, *, kernel: str = "6.12", volatile: bool = False,
         costs: MdCosts = FREE, devices: Callable[[Environment, int], Any] | None = None,
-        missing: Sequence[int] = (), bitmap: bool = False, request_ns: int = 0, **keys: Any,
+        faulty: Sequence[int] = (), bitmap: bool = False, request_ns: int = 0, **keys: Any,
     ) -> None:  # fmt: skip
         self.env = Environment()
         self.env.most_at_once = 200_000
         make = devices or (lambda env, _: SlowDevice(env, 100 * US))
         self.devices: list[Any] = [make(self.env, number) for number in range(members)]
         self.threads: list[BlockThread] = []
-        self.ended: list[int] = []
+        self.ends: list[int] = []
         self.times: list[int] = []
         self._signals = Signals()
         self._plug = KERNELS[kernel].plug
@@ -62,7 +62,7 @@ class Rig:
         ]
         self.spec = ArraySpec(
             level=level, members=names, chunk=CHUNK * SECTOR_BYTES, bitmap_chunk=MIB if bitmap else 0,
-            missing=tuple(names[number] for number in missing), **keys,
+            faulty=tuple(names[number] for number in faulty), **keys,
         )  # fmt: skip
         self.array: Array = new_array(
             self.parts, "md0", self.spec, KERNELS[kernel].md, costs,
@@ -89,7 +89,7 @@ class Rig:
         """Return a bio for the array whose end is recorded."""
 
         def end(start: int) -> None:
-            self.ended.append(start)
+            self.ends.append(start)
             self.times.append(self.env.now)
 
         return Bio(start_sector, sectors, queue=self.array, end_io=end, context=start_sector, **keys)
@@ -115,13 +115,13 @@ class Rig:
         self.env.call_at(when_ns, LAST, lambda: self.start(*bios))
 
     def run(self, *bios: Bio, plugged: bool = True, gap_ns: int = 0, counts: bool = True) -> Rig:
-        """Submit *bios*, run to the end, and check the laws; all bios must have ended if it *counts*."""
-        before = len(self.ended)
+        """Submit *bios*, run to the end, and check the laws; all bios must have ends if it *counts*."""
+        count = len(self.ends)
         self.start(*bios, plugged=plugged, gap_ns=gap_ns)
         self.env.run()
         for disk in (*self.queues, self.array):
             disk.check()
-        assert not counts or len(self.ended) >= before + len(bios), "a bio never ended"
+        assert not counts or len(self.ends) >= count + len(bios), "a bio never ends"
         return self
 
     def run_one(self, start_sector: int) -> Rig:

@@ -1,4 +1,4 @@
-"""Where the pages of an array lie."""
+"""The places of an array's pages."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def test_raid0_puts_each_sector_where_its_chunk_goes(
 ) -> None:
     """Sector by sector: chunk n lies on member n modulo their number, in the row of all of them."""
     places = stripe_places(sector, sectors, chunk, members)
-    got = [(place.member, place.sector + i) for place in places for i in range(place.sectors)]
-    assert got == [
+    sectors_of = [(place.member, place.sector + i) for place in places for i in range(place.sectors)]
+    assert sectors_of == [
         ((s // chunk) % members, s // chunk // members * chunk + s % chunk)
         for s in range(sector, sector + sectors)
     ]

@@ -64,15 +64,15 @@ def test_sectors_of_members_add_up(level: str, count: int, least: float, filesys
 def test_two_arrays_on_other_disks_do_not_meet() -> None:
     """Two programs on two arrays take the times that each takes alone, in all counters of their disks."""
     first, second = array_lines("md0", "raid5", "sd"), array_lines("md1", "raid1", "se", 2)
-    both, one, other = run([*first, *second]), run(first), run(second)
-    for machine, group in ((one, "sd"), (other, "se")):
+    together, first_alone, second_alone = run([*first, *second]), run(first), run(second)
+    for machine, group in ((first_alone, "sd"), (second_alone, "se")):
         for name, queue in machine.queues.items():
             if name.startswith(group):
-                assert both.queues[name].stat.writes.sectors == queue.stat.writes.sectors
-    for machine, name in ((one, "md0"), (other, "md1")):
-        alone, together = machine.arrays[name], both.arrays[name]
-        assert together.stat.writes.ios == alone.stat.writes.ios
-        assert together.busy_ns == pytest.approx(alone.busy_ns, rel=0.02)
+                assert together.queues[name].stat.writes.sectors == queue.stat.writes.sectors
+    for machine, name in ((first_alone, "md0"), (second_alone, "md1")):
+        array, second = machine.arrays[name], together.arrays[name]
+        assert second.stat.writes.ios == array.stat.writes.ios
+        assert second.busy_ns == pytest.approx(array.busy_ns, rel=0.02)
 
 
 @pytest.mark.stock

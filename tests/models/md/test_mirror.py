@@ -64,14 +64,14 @@ def test_raid10_of_four_is_a_stripe_over_pairs() -> None:
 
 def test_missing_member_gets_nothing() -> None:
     """A degraded mirror writes what is left, and reads from it."""
-    rig = Rig("raid10", missing=[0]).run_bio(0, 4 * CHUNK)
+    rig = Rig("raid10", faulty=[0]).run_bio(0, 4 * CHUNK)
     assert rig.pages("W") == [0, *[2 * CHUNK // 8] * 3]
     rig.run(rig.bio(0, op=READ, sync=True))
     assert rig.pages(READ) == [0, 1, 0, 0]
 
 
 def test_reads_are_shared_by_the_copies() -> None:
-    """Of two reads at once, each member does one."""
+    """Each member does one of two reads at once."""
     rig = Rig("raid1", 2)
     rig.run(rig.bio(0, op=READ, sync=True), rig.bio(800, op=READ, sync=True))
     assert rig.pages(READ) == [1, 1]
@@ -115,7 +115,7 @@ def test_set_bit_costs_nothing() -> None:
 
 
 def test_bit_is_cleared_after_two_passes() -> None:
-    """The daemon runs every 5 s: a bit lives 5 to 10 s after the last write, and must then be set again."""
+    """The daemon runs every 5 s: it clears a bit 5 to 10 s after the last write."""
     for later, waits in ((6, False), (9, False), (11, True)):
         rig = Rig("raid1", 2, bitmap=True)
         rig.start_at(later * 1000 * MS, rig.bio(800))
@@ -153,7 +153,7 @@ def test_thread_submits_to_3_5(kernel: str, bitmap: bool, thread: bool) -> None:
 
 
 def test_task_without_a_plug_leaves_writes_to_the_thread() -> None:
-    """With a bitmap and without a plug, the thread submits; from 6.5 on not if there is no bitmap."""
+    """The thread submits them, and from 6.5 on only if there is a bitmap."""
     for kernel, bitmap, thread in (
         ("6.4", False, "raid1d"),
         ("6.5", False, "writer"),
@@ -208,7 +208,7 @@ def test_flushes_in_turn_are_shared() -> None:
         for number in range(3):
             rig.start_at((10 + number) * US, rig.bio(0, 0, op=FLUSH, sync=True))
         rig.run(rig.bio(0, 0, op=FLUSH, sync=True))
-        assert len(rig.ended) == 4
+        assert len(rig.ends) == 4
         assert len(rig.devices[0].requests) <= flushes
 
 
@@ -218,16 +218,14 @@ def test_any_writes_end_and_add_up(level: Any, members: int, data: st.DataObject
     """All bios end; the members got each sector as often as the level has copies."""
     bios = data.draw(st.lists(st.tuples(st.integers(0, 5_000), st.integers(1, 900)), min_size=1, max_size=6))
     kernel = data.draw(st.sampled_from(["2.6.34", "3.1", "3.11", "4.9", "5.10", "6.18"]))
-    missing = (
-        [data.draw(st.integers(0, members - 1))] if level != "raid0" and data.draw(st.booleans()) else []
-    )
-    rig = Rig(level, members, kernel=kernel, missing=missing)
+    faulty = [data.draw(st.integers(0, members - 1))] if level != "raid0" and data.draw(st.booleans()) else []
+    rig = Rig(level, members, kernel=kernel, faulty=faulty)
     rig.run(*(rig.bio(start, sectors) for start, sectors in bios), plugged=data.draw(st.booleans()))
-    written = sum(request.sectors for device in rig.devices for request in device.requests)
+    sectors = sum(request.sectors for device in rig.devices for request in device.requests)
     total = sum(sectors for _, sectors in bios)
     assert rig.array.stat.writes.sectors == total
-    if not missing:
-        assert written == total * {"raid0": 1, "raid1": members, "raid10": 2}[level]
+    if not faulty:
+        assert sectors == total * {"raid0": 1, "raid1": members, "raid10": 2}[level]
     else:
-        assert not rig.devices[missing[0]].requests
-        assert written >= total
+        assert not rig.devices[faulty[0]].requests
+        assert sectors >= total

@@ -65,9 +65,9 @@ def test_second_write_to_a_stripe_needs_no_read() -> None:
     """The pages of an inactive stripe stay in the cache."""
     rig = Rig("raid5")
     rig.run(rig.bio(0))
-    before = sum(rig.pages(READ))
+    reads = sum(rig.pages(READ))
     rig.run(rig.bio(0))
-    assert sum(rig.pages(READ)) == before == 2
+    assert sum(rig.pages(READ)) == reads == 2
 
 
 def test_delayed_stripe_waits_for_the_reads_of_others() -> None:
@@ -76,7 +76,7 @@ def test_delayed_stripe_waits_for_the_reads_of_others() -> None:
     for number in range(3):
         rig.start_at((10 + number) * US, rig.bio(start_of(1, number, rig)))
     rig.run(rig.bio(start_of(0, 0, rig)))
-    assert sorted(rig.ended) == sorted([0, *(start_of(1, number, rig) for number in range(3))])
+    assert sorted(rig.ends) == sorted([0, *(start_of(1, number, rig) for number in range(3))])
     assert sum(rig.pages(READ)) == 2  # those of the first stripe; the second became complete
 
 
@@ -85,7 +85,7 @@ def test_synchronous_write_is_not_delayed() -> None:
     rig = Rig("raid5")
     usual, urgent = start_of(0, 0, rig), start_of(1, 0, rig)
     rig.run(rig.bio(usual), rig.bio(urgent, sync=True))
-    assert (rig.ended, rig.times) == ([urgent, usual], [200 * US, 300 * US])
+    assert (rig.ends, rig.times) == ([urgent, usual], [200 * US, 300 * US])
     rig = Rig("raid5")
     rig.run(rig.bio(usual, sync=True), rig.bio(urgent, sync=True))
     assert rig.times == [200 * US, 200 * US]
@@ -113,7 +113,7 @@ def test_stripe_cache_grows_from_4_1_on() -> None:
 
 
 def test_plug_gathers_pages_of_a_stripe() -> None:
-    """With a plug, three bios make one complete stripe; without it, the first one starts alone."""
+    """Three bios in a plug make one complete stripe; without it, the first one starts alone."""
     bios = [start_of(3, number, Rig("raid5")) for number in range(3)]
     rig = Rig("raid5")
     rig.run(*map(rig.bio, bios))
@@ -161,7 +161,7 @@ def test_overlap_waits_for_the_first_write() -> None:
     """A second write to sectors that a first one has not written yet waits for it."""
     rig = Rig("raid5")
     rig.run(rig.bio(0), rig.bio(0))
-    assert len(rig.ended) == 2
+    assert len(rig.ends) == 2
 
 
 # -- degraded ---------------------------------------------------------------------------------------------
@@ -175,17 +175,17 @@ def test_degraded_raid5_reads_what_it_needs(member: int, reads: int, writes: int
     * Member 1 is missing: it cannot be read, so old data and parity are, and both are written.
     * The parity is missing: the other data is read, and data is written.
     """
-    rig = Rig("raid5", missing=[member]).run_one(0)
+    rig = Rig("raid5", faulty=[member]).run_one(0)
     assert (sum(rig.pages(READ)), sum(rig.pages("W"))) == (reads, writes)
     assert not rig.devices[member].requests
 
 
 def test_read_of_a_missing_member_reads_all_others() -> None:
     """A page of a missing member is computed from the rest of its stripe."""
-    rig = Rig("raid5", missing=[0])
+    rig = Rig("raid5", faulty=[0])
     rig.run(rig.bio(0, op=READ, sync=True))
     assert rig.pages(READ) == [0, 1, 1, 1]
-    rig = Rig("raid6", 6, missing=[1, 2])
+    rig = Rig("raid6", 6, faulty=[1, 2])
     place = rig.run(rig.bio(0, op=READ, sync=True)).pages(READ)
     assert sum(place) == 4  # page 0 is on member 1
 
@@ -203,11 +203,11 @@ def test_degraded_writes_end_and_add_up(level: str, more: int, data: st.DataObje
     """Any writes to an array without some members end; no missing member is touched."""
     parities = LEVELS[level]
     members = parities + 2 + more
-    missing = data.draw(st.lists(st.integers(0, members - 1), max_size=parities, unique=True))
+    faulty = data.draw(st.lists(st.integers(0, members - 1), max_size=parities, unique=True))
     bios = data.draw(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 600)), min_size=1, max_size=6))
     kernel = data.draw(st.sampled_from(["2.6.34", "3.11", "4.9", "5.10", "6.18"]))
     rig = Rig(
-        level, members, kernel=kernel, missing=missing, bitmap=data.draw(st.booleans()),
+        level, members, kernel=kernel, faulty=faulty, bitmap=data.draw(st.booleans()),
         stripe_cache_size=data.draw(st.sampled_from([17, 256])),
         rmw_level=data.draw(st.sampled_from([0, 1, 2])),
     )  # fmt: skip
@@ -215,7 +215,7 @@ def test_degraded_writes_end_and_add_up(level: str, more: int, data: st.DataObje
         *(rig.bio(start, sectors, sync=data.draw(st.booleans())) for start, sectors in bios),
         plugged=data.draw(st.booleans()),
     )
-    assert not any(rig.devices[member].requests for member in missing)
+    assert not any(rig.devices[member].requests for member in faulty)
     assert rig.array.stat.writes.sectors == sum(sectors for _, sectors in bios)
 
 
@@ -238,7 +238,7 @@ def test_flush_goes_to_all_members() -> None:
     rig.run(rig.bio(0, op=FLUSH_FUA, sync=True))
     safe = [device.ops().count(FUA) + device.ops().count("F") for device in rig.devices]
     assert safe[1:3] == [1, 1]  # members without a part of it
-    assert safe[0] == safe[3] == 2  # without FUA of its own, a second flush makes the data safe
+    assert safe[0] == safe[3] == 2  # a second flush makes the data safe
 
 
 def test_protected_members_get_no_flush() -> None:
@@ -268,7 +268,7 @@ def test_bitmap_is_written_before_the_stripe() -> None:
 
 
 def test_workers_share_the_stripes() -> None:
-    """With worker threads, visits that take long end sooner: on two threads in about half the time."""
+    """Worker threads end visits that take long sooner: two threads in about half the time."""
     costs = FREE.model_copy(update={"handle_ns": 100 * US})
     ends = {}
     for count in (0, 1, 3):
@@ -293,12 +293,12 @@ def test_costs_are_charged_to_the_thread() -> None:
 def test_two_arrays_behave_as_each_alone() -> None:
     """Two arrays on different members, written at once, take the times that each takes alone."""
     alone = Rig("raid5").run_one(0).times
-    both = [Rig("raid5"), Rig("raid6")]
-    assert alone == both[0].run_one(0).times
+    arrays = [Rig("raid5"), Rig("raid6")]
+    assert alone == arrays[0].run_one(0).times
 
 
 def test_clock_of_an_empty_run_stands() -> None:
-    """An array that nobody writes to makes no event after the start of its thread."""
+    """An array without a write makes no event after the start of its thread."""
     env: Environment = Rig("raid5", bitmap=True).env
     env.run()
     assert env.now == 0

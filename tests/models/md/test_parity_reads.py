@@ -1,4 +1,4 @@
-"""What a write to a part of a stripe must read, for every number of pages and of members."""
+"""The reads of a write to a part of a stripe, for every number of pages and of members."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from wbsim.models.md.parity_reads import Plan, plan_of
 from wbsim.models.md.stripe import Stripe, ones
 
 
-def plan(members: int, parities: int, written: int, level: int = 1, missing: int = 0, **masks: int) -> Plan:
+def plan(members: int, parities: int, count: int, level: int = 1, faulty: int = 0, **masks: int) -> Plan:
     """Return the plan for a stripe whose first *written* data pages are written.
 
     The parity is on the last members, and *masks* are others of the stripe.
     """
     data = members - parities
     stripe = Stripe(0, ((1 << parities) - 1) << data)
-    stripe.writes = stripe.overwritten = (1 << written) - 1
+    stripe.writes = stripe.overwritten = (1 << count) - 1
     for name, mask in masks.items():
         setattr(stripe, name, mask)
-    return plan_of(stripe, members, missing, level)
+    return plan_of(stripe, members, faulty, level)
 
 
 @pytest.mark.parametrize("parities", [1, 2])
@@ -30,13 +30,13 @@ def test_smaller_number_of_reads_wins(members: int, parities: int) -> None:
     data = members - parities
     if data < 2:
         return
-    for written in range(1, data + 1):
-        made = plan(members, parities, written)
-        modify, reconstruct = written + parities, data - written
-        assert made.reads.bit_count() == min(modify, reconstruct)
-        assert made.modifies == (modify < reconstruct)
-        assert made.ready == (reconstruct == 0)
-        assert made.waits == (reconstruct > 0)
+    for count in range(1, data + 1):
+        choice = plan(members, parities, count)
+        modify, reconstruct = count + parities, data - count
+        assert choice.reads.bit_count() == min(modify, reconstruct)
+        assert choice.modifies == (modify < reconstruct)
+        assert choice.ready == (reconstruct == 0)
+        assert choice.waits == (reconstruct > 0)
 
 
 def test_equal_numbers_are_decided_by_the_level() -> None:
@@ -48,38 +48,38 @@ def test_equal_numbers_are_decided_by_the_level() -> None:
 
 def test_level_0_always_reconstructs() -> None:
     """rmw_level 0 reads all other data, even if that is more."""
-    made = plan(10, 2, 1, level=0)
-    assert (made.modifies, made.reads.bit_count(), made.ready) == (False, 7, False)
+    choice = plan(10, 2, 1, level=0)
+    assert (choice.modifies, choice.reads.bit_count(), choice.ready) == (False, 7, False)
     assert plan(10, 2, 8, level=0).ready
 
 
 def test_cached_pages_need_no_read() -> None:
     """Pages whose contents are in the cache do not count."""
-    made = plan(6, 1, 1, uptodate=0b100001)
-    assert (made.modifies, made.reads, made.ready) == (True, 0, True)
-    made = plan(6, 1, 1, uptodate=0b11110)
-    assert (made.modifies, made.reads, made.ready) == (False, 0, True)
+    choice = plan(6, 1, 1, uptodate=0b100001)
+    assert (choice.modifies, choice.reads, choice.ready) == (True, 0, True)
+    choice = plan(6, 1, 1, uptodate=0b11110)
+    assert (choice.modifies, choice.reads, choice.ready) == (False, 0, True)
 
 
 def test_partial_page_counts_for_both_ways() -> None:
     """A page that is written in part must be read for a reconstruct-write, too."""
-    made = plan(4, 1, 3, overwritten=0b011)
-    assert (made.modifies, made.reads) == (False, 0b100)
+    choice = plan(4, 1, 3, overwritten=0b011)
+    assert (choice.modifies, choice.reads) == (False, 0b100)
 
 
 def test_missing_page_cannot_be_read() -> None:
     """A missing data page that is not written leaves read-modify-write; two missing ones leave nothing."""
-    made = plan(6, 1, 1, missing=0b10)
-    assert (made.modifies, made.reads.bit_count(), made.waits) == (True, 2, True)
-    made = plan(7, 2, 1, missing=0b11)
-    assert made.waits
-    assert not made.ready
+    choice = plan(6, 1, 1, faulty=0b10)
+    assert (choice.modifies, choice.reads.bit_count(), choice.waits) == (True, 2, True)
+    choice = plan(7, 2, 1, faulty=0b11)
+    assert choice.waits
+    assert not choice.ready
 
 
 def test_page_to_compute_delays_a_stripe() -> None:
     """A reconstruct-write that needs only a missing page waits until the page is computed."""
-    made = plan(4, 1, 2, level=0, missing=0b100)
-    assert (made.reads, made.ready, made.waits) == (0, False, True)
+    choice = plan(4, 1, 2, level=0, faulty=0b100)
+    assert (choice.reads, choice.ready, choice.waits) == (0, False, True)
 
 
 @given(st.integers(3, 12), st.data(), st.sampled_from([0, 1, 2]))
@@ -89,11 +89,11 @@ def test_reads_are_possible_and_needed(members: int, data: st.DataObject, level:
     stripe = Stripe(0, 1 << data.draw(st.integers(0, members - 1)))
     stripe.writes = data.draw(masks) & ~stripe.parity
     stripe.overwritten = stripe.writes & data.draw(masks)
-    stripe.uptodate, stripe.locked, missing = data.draw(masks), data.draw(masks), data.draw(masks)
-    made = plan_of(stripe, members, missing, level)
-    assert not made.reads & (missing | stripe.uptodate | stripe.locked)
-    if level and made.ready:
-        assert not made.reads
+    stripe.uptodate, stripe.locked, faulty = data.draw(masks), data.draw(masks), data.draw(masks)
+    choice = plan_of(stripe, members, faulty, level)
+    assert not choice.reads & (faulty | stripe.uptodate | stripe.locked)
+    if level and choice.ready:
+        assert not choice.reads
 
 
 @given(st.integers(0, 1 << 40))

@@ -77,15 +77,15 @@ def places_of(rig: Rig, page: int) -> list[tuple[int, int]]:
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(["raid1", "raid10", "raid5", "raid6"]), st.integers(4, 9), st.data())
 def test_ended_write_is_on_all_members_that_have_it(level: Any, members: int, data: st.DataObject) -> None:
-    """When a bio ends, each of its pages and the parity of its stripe were written since it came.
+    """Each page of a bio that has ended, and the parity of its stripe, were written since the bio came.
 
     A member that is missing has none of them; then the others alone must have theirs.
     """
     most = {"raid1": members - 1, "raid10": 1}.get(level, 1 if level == "raid5" else 2)
-    missing = data.draw(st.lists(st.integers(0, members - 1), max_size=most, unique=True))
+    faulty = data.draw(st.lists(st.integers(0, members - 1), max_size=most, unique=True))
     pages = data.draw(st.lists(st.integers(0, 60), min_size=1, max_size=12, unique=True))
     rig = Rig(
-        level, members, missing=missing, devices=Recorder, bitmap=data.draw(st.booleans()),
+        level, members, faulty=faulty, devices=Recorder, bitmap=data.draw(st.booleans()),
         kernel=data.draw(st.sampled_from(["3.1", "3.11", "5.10", "6.18"])),
     )  # fmt: skip
     starts = {}
@@ -93,17 +93,17 @@ def test_ended_write_is_on_all_members_that_have_it(level: Any, members: int, da
         starts[page * PAGE_SECTORS] = begin_ns = data.draw(st.integers(0, 300)) * US
         rig.start_at(begin_ns, rig.bio(page * PAGE_SECTORS, sync=data.draw(st.booleans())))
     rig.env.run()
-    assert sorted(rig.ended) == sorted(starts)
-    for start, end_ns in zip(rig.ended, rig.times, strict=True):
+    assert sorted(rig.ends) == sorted(starts)
+    for start, end_ns in zip(rig.ends, rig.times, strict=True):
         for member, sector in places_of(rig, start // PAGE_SECTORS):
-            if member not in missing:
+            if member not in faulty:
                 assert rig.devices[member].has(sector, starts[start], end_ns)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(["raid1", "raid10", "raid5", "raid6"]), st.integers(4, 9), st.data())
 def test_bit_is_set_before_the_data_is_written(level: Any, members: int, data: st.DataObject) -> None:
-    """With a bitmap, no member gets data before all of them have the first write of the bitmap."""
+    """No member gets data before all of them have the first write of the bitmap."""
     rig = Rig(level, members, devices=Recorder, bitmap=True)
     page = data.draw(st.integers(16, 60))
     rig.run(rig.bio(page * PAGE_SECTORS, 8 * data.draw(st.integers(1, 20))))

@@ -11,7 +11,7 @@ from wbsim.models.md.stripe_cache import BATCH, StripeCache
 from wbsim.sim.invariants import LawBroken
 
 
-def taken(cache: StripeCache, number: int) -> Stripe:
+def stripe_of(cache: StripeCache, number: int) -> Stripe:
     """Return stripe *number* of *cache* with a reference."""
     stripe = cache.find(number) or cache.take(number, parity=0b1000)
     assert stripe is not None
@@ -29,7 +29,7 @@ def put_off(cache: StripeCache, stripe: Stripe, **flags: bool) -> bool:
 def test_cache_has_room_for_its_size() -> None:
     """The stripe behind the last place is refused; an inactive one gives its place up, the oldest first."""
     cache = StripeCache(3, 1)
-    stripes = [taken(cache, number) for number in range(3)]
+    stripes = [stripe_of(cache, number) for number in range(3)]
     assert cache.take(3, 0) is None
     assert not cache.admits
     assert put_off(cache, stripes[1])
@@ -43,7 +43,7 @@ def test_cache_has_room_for_its_size() -> None:
 def test_shortage_lasts_until_a_quarter_is_free() -> None:
     """A task that found no stripe waits until fewer than three quarters are active."""
     cache = StripeCache(8, 1)
-    stripes = [taken(cache, number) for number in range(8)]
+    stripes = [stripe_of(cache, number) for number in range(8)]
     cache.blocked = True
     for count, admits in ((1, False), (2, False), (3, True)):
         put_off(cache, stripes[count - 1])
@@ -55,7 +55,7 @@ def test_shortage_lasts_until_a_quarter_is_free() -> None:
 def test_inactive_stripe_keeps_its_pages() -> None:
     """A stripe that is found again has its pages, and is active."""
     cache = StripeCache(2, 1)
-    stripe = taken(cache, 7)
+    stripe = stripe_of(cache, 7)
     stripe.uptodate = 0b11
     put_off(cache, stripe)
     assert cache.active == 0
@@ -67,22 +67,22 @@ def test_inactive_stripe_keeps_its_pages() -> None:
 def test_lists_follow_the_flags() -> None:
     """Delayed before bitmap before handle; a stripe that may read is not delayed."""
     cache = StripeCache(8, 1)
-    handle, delayed, reading, waiting = (taken(cache, number) for number in range(4))
+    handle, delayed, reading, behind = (stripe_of(cache, number) for number in range(4))
     put_off(cache, handle, handle=True)
     put_off(cache, delayed, handle=True, delayed=True)
     put_off(cache, reading, handle=True, delayed=True, preread_active=True)
-    waiting.bitmap_number = 1
-    put_off(cache, waiting, handle=True, bit_delay=True)
+    behind.bitmap_number = 1
+    put_off(cache, behind, handle=True, bit_delay=True)
     cache.check("md0")
     assert cache.handle.take_all() == [handle, reading]
     assert cache.delayed.take_all() == [delayed]
-    assert cache.bitmap.take_all() == [waiting]
+    assert cache.bitmap.take_all() == [behind]
 
 
 def test_all_delayed_stripes_may_read_when_none_reads() -> None:
     """raid5_activate_delayed: nothing while a stripe reads, and then all of them."""
     cache = StripeCache(8, 1)
-    stripes = [taken(cache, number) for number in range(3)]
+    stripes = [stripe_of(cache, number) for number in range(3)]
     for stripe in stripes:
         put_off(cache, stripe, handle=True, delayed=True)
     cache.prereading = 1
@@ -98,7 +98,7 @@ def test_all_delayed_stripes_may_read_when_none_reads() -> None:
 def test_batch_takes_eight() -> None:
     """A thread takes up to eight stripes at once, oldest first."""
     cache = StripeCache(32, 1)
-    stripes = [taken(cache, number) for number in range(BATCH + 2)]
+    stripes = [stripe_of(cache, number) for number in range(BATCH + 2)]
     for stripe in stripes:
         put_off(cache, stripe, handle=True)
     assert cache.batch() == stripes[:8]
@@ -108,18 +108,18 @@ def test_batch_takes_eight() -> None:
 
 @pytest.mark.parametrize(("threshold", "comes"), [(0, False), (1, True), (2, True), (3, False)])
 def test_held_stripe_comes_after_enough_others(threshold: int, comes: bool) -> None:
-    """While complete stripes are being written, a held one comes when more than the threshold have passed it.
+    """Complete stripes that are being written keep one back until more than the threshold have passed it.
 
-    Of the four that pass, the first makes it the one that is watched, and three count.
+    Of the four that pass, the first one begins the count, and three count.
     """
     cache = StripeCache(32, threshold)
-    held = taken(cache, 100)
-    put_off(cache, held, handle=True, delayed=True)
+    first = stripe_of(cache, 100)
+    put_off(cache, first, handle=True, delayed=True)
     cache.activate_delayed()
     cache.full_writes = 1
     for number in range(4):
-        put_off(cache, taken(cache, number), handle=True)
-    assert (cache.batch()[-1] is held) == comes
+        put_off(cache, stripe_of(cache, number), handle=True)
+    assert (cache.batch()[-1] is first) == comes
 
 
 def test_part_of_a_page_is_no_overwrite() -> None:
@@ -132,7 +132,7 @@ def test_part_of_a_page_is_no_overwrite() -> None:
     assert stripe.overlaps(1, 2, 3)
     assert not stripe.overlaps(0, 2, 3)
     assert stripe.drain(0b10) == 1
-    assert (stripe.overwritten, stripe.writes, stripe.written) == (0, 0, 0b10)
+    assert (stripe.overwritten, stripe.writes, stripe.unsafe) == (0, 0, 0b10)
     assert not stripe.overlaps(1, 2, 3)
 
 
@@ -142,7 +142,7 @@ def test_drain_leaves_the_other_pages() -> None:
     for member in range(3):
         stripe.add_write(PagePart(None, member, 0, 8))
     assert stripe.drain(0b101) == 2
-    assert (stripe.writes, stripe.overwritten, stripe.written) == (0b010, 0b010, 0b101)
+    assert (stripe.writes, stripe.overwritten, stripe.unsafe) == (0b010, 0b010, 0b101)
     assert [part.member for part in stripe.dirty_parts] == [1]
     assert [part.member for part in stripe.writing] == [0, 2]
 
@@ -150,25 +150,25 @@ def test_drain_leaves_the_other_pages() -> None:
 @given(st.lists(st.integers(0, 9), max_size=60))
 def test_list_of_stripes_is_a_list(numbers: list[int]) -> None:
     """A number that is in the list is removed, and any other one is added at the end."""
-    stripes, listed, plain = [Stripe(n, 0) for n in range(10)], StripeList(), list[int]()
+    stripes, stripe_list, plain = [Stripe(n, 0) for n in range(10)], StripeList(), list[int]()
     for number in numbers:
         stripe = stripes[number]
         if number in plain:
             plain.remove(number)
-            listed.remove(stripe)
+            stripe_list.remove(stripe)
         else:
             plain.append(number)
-            listed.add(stripe)
-        assert listed.count == len(plain)
-        assert listed.first is (stripes[plain[0]] if plain else None)
-        assert stripe.waits_on is (listed if number in plain else None)
-    assert [stripe.number for stripe in listed.take_all()] == plain
+            stripe_list.add(stripe)
+        assert stripe_list.count == len(plain)
+        assert stripe_list.first is (stripes[plain[0]] if plain else None)
+        assert stripe.waits_on is (stripe_list if number in plain else None)
+    assert [stripe.number for stripe in stripe_list.take_all()] == plain
 
 
 def test_lost_stripe_is_noticed() -> None:
     """A stripe that is counted but in no place breaks the law."""
     cache = StripeCache(4, 1)
-    taken(cache, 0)
+    stripe_of(cache, 0)
     cache.active = 0
     with pytest.raises(LawBroken, match="1 stripes of 4"):
         cache.check("md0")

@@ -43,7 +43,7 @@ class DiskStats:
 class GenDisk:
     """struct gendisk: one block device.
 
-    * ``takes_bios``: bios go to `submit`, and not into requests (a bio-based driver, such as md).
+    * ``takes_bios``: bios go to `take_bio`, and not into requests (a bio-based driver, such as md).
     * ``has_cache``: a flush is sent to the device, because a write that is complete may be in a volatile
       cache.
     * ``ends_on``: the processor that handles the end of a bio at the moment.
@@ -65,7 +65,7 @@ class GenDisk:
         self._most_segments = limits.max_segments
         self._segment_pages = limits.max_segment_bytes // PAGE_BYTES
 
-    def submit(self, thread: Thread, bio: Bio) -> Steps:
+    def take_bio(self, thread: Thread, bio: Bio) -> Steps:
         """->submit_bio: let *thread* submit *bio* to a device that ``takes_bios``."""
         raise NotImplementedError(f"{self.name} takes requests")
 

@@ -90,7 +90,7 @@ class BlockThread(Thread):
         while self._callbacks:
             callbacks, self._callbacks = self._callbacks, {}
             for callback in callbacks.values():
-                yield from callback.unplug(self)
+                yield from callback.call_back(self)
         if self._plug is not None and self._plug.requests:
             yield from self._issue(self._take(self._plug))
 
@@ -123,7 +123,7 @@ class BlockThread(Thread):
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
         disk: GenDisk = bio.queue
         if disk.takes_bios:
-            return disk.submit(self, bio)
+            return disk.take_bio(self, bio)
         plug = self._plug
         if plug is None:
             return self._make_request(bio)

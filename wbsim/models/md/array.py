@@ -1,4 +1,4 @@
-"""What all arrays share: bios in flight, flushes, counters, and the thread of an array (drivers/md/md.c).
+"""The base of all arrays: bios in flight, flushes and counters (drivers/md/md.c).
 
 Left out: resync and reshape, the superblock's clean flag, write-mostly and write-behind members, discards.
 """
@@ -64,10 +64,10 @@ class Array(GenDisk):
         members: Sequence[Member],
     ) -> None:
         queues = [member.queue for member in members]
-        here = [queue for queue, disk in zip(queues, spec.members, strict=True) if disk not in spec.missing]
-        super().__init__(parts.env, name, stacked_limits(here), any(queue.has_cache for queue in here))
+        active = [queue for queue, disk in zip(queues, spec.members, strict=True) if disk not in spec.faulty]
+        super().__init__(parts.env, name, stacked_limits(active), any(queue.has_cache for queue in active))
         self.takes_bios = True
-        volatile = [queue for queue in here if queue.has_cache]
+        volatile = [queue for queue in active if queue.has_cache]
         self._flushes: Flushes = (
             InTurn(parts, volatile, self._start)
             if rules.flushes == "in_turn" and volatile
@@ -75,8 +75,8 @@ class Array(GenDisk):
         )
         self._rules = rules
         self._costs = costs
-        self._queues: list[Queue | None] = [queue if queue in here else None for queue in queues]
-        self._here = here
+        self._queues: list[Queue | None] = [queue if queue in active else None for queue in queues]
+        self._active = active
         self._ends: list[Callable[[Any], None]] = [partial(self._end_on, queue.queue) for queue in members]
         sizes = [member.sectors for member in members if member.sectors is not None]
         self._offset = data_offset(min(sizes)) if sizes else 0
@@ -84,12 +84,12 @@ class Array(GenDisk):
         self._signals = parts.signals
         self.signals = parts.signals
 
-    def submit(self, thread: Thread, bio: Bio) -> Steps:
+    def take_bio(self, thread: Thread, bio: Bio) -> Steps:
         """md_submit_bio: let *thread* give *bio* to the members."""
         flight = Flight(self, bio, self._env.now)
         self._becomes_busy()
         self.stat.in_flight += 1
-        if bio.op in (FLUSH, FLUSH_FUA) and not (yield from self._flushes.flush(thread, flight)):
+        if bio.op in (FLUSH, FLUSH_FUA) and not (yield from self._flushes.flush_members(thread, flight)):
             return
         yield from self._start(thread, flight)
 
@@ -106,7 +106,7 @@ class Array(GenDisk):
     def _clone(self, bio: Bio, place: Place, context: Any) -> Bio:
         """Return the part of *bio* for the member of *place*; `_end_io` gets *context* when it ends."""
         queue = self._queues[place.member]
-        assert queue is not None, f"{self.name}: member {place.member} is missing"
+        assert queue is not None, f"{self.name}: member {place.member} is faulty"
         op = self._op_of(bio, queue)
         sectors = bio.end_sector - bio.start_sector
         return Bio(
@@ -152,13 +152,13 @@ class Array(GenDisk):
 
     def unplug(self) -> None:
         """See `GenDisk.unplug`."""
-        for queue in self._here:
+        for queue in self._active:
             queue.unplug()
 
     @property
     def congested(self) -> bool:
         """See `GenDisk.congested`: a member is."""
-        return any(queue.congested for queue in self._here)
+        return any(queue.congested for queue in self._active)
 
     def check(self) -> None:
         """See `GenDisk.check`."""

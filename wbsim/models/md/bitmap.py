@@ -1,7 +1,7 @@
 """The write-intent bitmap: a bit is on all members before a region is written (drivers/md/md-bitmap.c).
 
 One bit stands for a region.  A write to a region whose bit is not set marks the page with the bit.  All
-marked pages are written before the data (`WriteIntentBitmap.unplug`).  The bit is cleared lazily, when the
+marked pages are written before the data (`WriteIntentBitmap.write_out`).  The bit is cleared lazily, when the
 region had no write for two passes of the daemon, 5 s apart.
 
 Left out: the copy of a bitmap in a file, llbitmap (6.18), and the number of writes that a counter can hold.
@@ -24,7 +24,7 @@ PERIOD_NS: Final = 5 * S
 """The time between two passes of the daemon (daemon_sleep)."""
 _SUPERBLOCK_BYTES: Final = 256
 _START_SECTOR: Final = 16
-"""Where the bitmap lies on each member: 4 KiB behind the superblock (metadata 1.2)."""
+"""The first sector of the bitmap on each member: 4 KiB behind the superblock (metadata 1.2)."""
 
 
 class WriteIntentBitmap:
@@ -72,7 +72,7 @@ class WriteIntentBitmap:
     def _pass(self) -> None:
         """md_bitmap_daemon_work: clear the bits of regions that had no write for two passes.
 
-        The page with a cleared bit is written with the next one that must be, which takes no time of its own.
+        The page with a cleared bit is written with the next one that must be, which takes no time.
         """
         for region, passes in list(self._idle.items()):
             if passes:
@@ -89,7 +89,7 @@ class WriteIntentBitmap:
         """True if a page has a bit that is not on the members yet."""
         return bool(self._marked)
 
-    def unplug(self, thread: Thread) -> Steps:
+    def write_out(self, thread: Thread) -> Steps:
         """md_bitmap_unplug: let *thread* write the marked pages to all members, and wait for all writes."""
         pages, self._marked = {**self._marked, **self._lazy} if self._marked else {}, {}
         landings = [landed for landed in self._landings if not landed.done]

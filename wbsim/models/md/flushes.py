@@ -1,8 +1,8 @@
 """The flushes of an array: one to each member for a bio with PREFLUSH (md_flush_request in drivers/md/md.c).
 
 From 6.13 on, each bio flushes all members, and its data goes to them at the same time (`AtOnce`).  Earlier
-releases do one flush at a time, from a workqueue: a bio that came before the last flush began needs no flush
-of its own, and data follows when the flush has ended (`InTurn`).
+releases do one flush at a time, from a workqueue (`InTurn`).  A bio that came before the last flush began
+needs no other flush.  Data follows when the flush has ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wbsim.sim.sync import Completion
 class Flushes(Protocol):
     """The flushes of one array."""
 
-    def flush(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
+    def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
         """Let *thread* flush all members for *flight*; return False if a worker goes on with *flight*."""
 
 
@@ -41,8 +41,8 @@ class AtOnce(Flushes):
     def __init__(self, members: Sequence[GenDisk]) -> None:
         self._members = members
 
-    def flush(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
-        """See `Flushes.flush`: *flight* does not end before the flushes."""
+    def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
+        """See `Flushes.flush_members`: *flight* does not end before the flushes."""
         for member in self._members:
             flight.parts += 1
             if (rest := thread.submit_bio(flush_bio(member, _end_part, flight))) is not None:
@@ -63,15 +63,15 @@ class InTurn(Flushes):
         self._env: Environment = parts.env
         self._members = members
         self._go_on = go_on
-        self._taken: deque[Any] = deque()
+        self._flights: deque[Any] = deque()
         self._busy = False
         self._last_start_ns = -1
         """The time at which the last flush that has ended began."""
         self._waiters: list[Task] = []
         self._worker = ArrayThread(parts, "md_wq", self._work)
 
-    def flush(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
-        """See `Flushes.flush`."""
+    def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
+        """See `Flushes.flush_members`."""
         since_ns = self._env.now
         while self._busy and since_ns >= self._last_start_ns:
             thread.before_sleep()
@@ -81,14 +81,14 @@ class InTurn(Flushes):
         if since_ns < self._last_start_ns:
             return True
         self._busy = True
-        self._taken.append(flight)
+        self._flights.append(flight)
         self._worker.wake()
         return False
 
     def _work(self, thread: Thread) -> Steps:
         """submit_flushes, md_submit_flush_data: flush, and then submit the data."""
-        while self._taken:
-            flight = self._taken.popleft()
+        while self._flights:
+            flight = self._flights.popleft()
             start_ns = self._env.now
             landings = [Completion(self._env, DEVICE) for _ in self._members]
             for member, landed in zip(self._members, landings, strict=True):

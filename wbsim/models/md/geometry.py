@@ -1,4 +1,4 @@
-"""Where the sectors of an array lie on its members.  Pure.
+"""The places of an array's sectors on its members.  Pure.
 
 Stands for raid0_map_submit_bio, raid10_find_phys with the layout near=2, raid5_compute_sector with the layout
 left-symmetric, and the data offset that mdadm chooses (validate_geometry1 of super1.c [R]).
@@ -45,10 +45,10 @@ def stripe_places(sector: int, sectors: int, chunk: int, members: int) -> list[P
     places = []
     end = sector + sectors
     while sector < end:
-        number, within = divmod(sector, chunk)
+        number, offset = divmod(sector, chunk)
         row, member = divmod(number, members)
-        length = min(end - sector, chunk - within)
-        places.append(Place(member, row * chunk + within, length))
+        length = min(end - sector, chunk - offset)
+        places.append(Place(member, row * chunk + offset, length))
         sector += length
     return places
 
@@ -62,10 +62,10 @@ def mirror_places(sector: int, sectors: int, chunk: int, members: int) -> list[l
     parts = []
     end = sector + sectors
     while sector < end:
-        number, within = divmod(sector, chunk)
-        length = min(end - sector, chunk - within)
+        number, offset = divmod(sector, chunk)
+        length = min(end - sector, chunk - offset)
         places = [divmod(number * COPIES + copy, members) for copy in range(COPIES)]
-        parts.append([Place(member, row * chunk + within, length) for row, member in places])
+        parts.append([Place(member, row * chunk + offset, length) for row, member in places])
         sector += length
     return parts
 
@@ -100,8 +100,8 @@ class ParityGeometry:
 
     def place_of(self, page: int) -> tuple[int, int]:
         """Return the stripe and the member of data page *page*."""
-        row, within = divmod(page, self._row_pages)
-        number, offset = divmod(within, self.chunk_pages)
+        row, position = divmod(page, self._row_pages)
+        number, offset = divmod(position, self.chunk_pages)
         stripe = row * self.chunk_pages + offset
         return stripe, self._member(self.parity_of(stripe), number)
 

@@ -43,8 +43,8 @@ class MirrorPlug(PlugCallback):
         self._array = array
         self.bios: list[Bio] = []
 
-    def unplug(self, thread: Thread) -> Steps:
-        """See `PlugCallback.unplug` (raid1_unplug)."""
+    def call_back(self, thread: Thread) -> Steps:
+        """See `PlugCallback.call_back` (raid1_unplug)."""
         bios, self.bios = self.bios, []
         return self._array.flush_bios(thread, bios)
 
@@ -69,12 +69,12 @@ class Mirror(Array):
         self._stripes = spec.level == "raid10"
         self._bitmap = None
         if spec.has_bitmap:
-            self._bitmap = WriteIntentBitmap(parts.env, self._here, spec.bitmap_chunk)
+            self._bitmap = WriteIntentBitmap(parts.env, self._active, spec.bitmap_chunk)
         self._at_once = self._rules.mirror_writes == "direct" and self._bitmap is None
         self._plugs = self._rules.mirror_writes != "thread"
-        copies = COPIES if self._stripes else len(self._here)
+        copies = COPIES if self._stripes else len(self._active)
         self._most_plugged = None if self._rules.plug_bios is None else copies * self._rules.plug_bios
-        self._left: list[Bio] = []
+        self._pending: list[Bio] = []
         self._reads = [0] * len(self._queues)
         self._daemon = ArrayThread(parts, "raid10d" if self._stripes else "raid1d", self._work)
 
@@ -88,12 +88,12 @@ class Mirror(Array):
             parts = [[Place(member, bio.start_sector, sectors) for member in range(len(self._queues))]]
         sector = bio.start_sector
         for places in parts:
-            here = [place for place in places if self._queues[place.member] is not None]
+            copies = [place for place in places if self._queues[place.member] is not None]
             flight.parts += 1
             if bio.op == READ:
-                yield from self._read(thread, flight, here)
+                yield from self._read(thread, flight, copies)
             else:
-                yield from self._write(thread, flight, sector, here)
+                yield from self._write(thread, flight, sector, copies)
             sector += places[0].sectors
 
     def _read(self, thread: Thread, flight: Flight, places: Sequence[Place]) -> Steps:
@@ -127,7 +127,7 @@ class Mirror(Array):
                 plug.bios.append(clone)
                 if self._most_plugged is not None and len(plug.bios) >= self._most_plugged:
                     thread.drop_callback(self)
-                    yield from plug.unplug(thread)
+                    yield from plug.call_back(thread)
 
     def _plug_of(self, thread: Thread) -> MirrorPlug | None:
         callback = thread.check_plugged(self, self._new_plug) if self._plugs else None
@@ -140,20 +140,20 @@ class Mirror(Array):
     def flush_bios(self, thread: Thread, bios: Sequence[Bio]) -> Steps:
         """flush_bio_list: write the bitmap if that is due, and then submit *bios*."""
         if self._bitmap is not None:
-            yield from self._bitmap.unplug(thread)
+            yield from self._bitmap.write_out(thread)
         for bio in bios:
             if (rest := thread.submit_bio(bio)) is not None:
                 yield from rest
 
     def leave_to_thread(self, bios: Sequence[Bio]) -> None:
         """Let the thread of the array submit *bios* (pending_bio_list)."""
-        self._left += bios
+        self._pending += bios
         self._daemon.wake()
 
     def _work(self, thread: Thread) -> Steps:
         """raid1d, raid10d: submit what tasks have left (flush_pending_writes)."""
-        while self._left:
-            bios, self._left = self._left, []
+        while self._pending:
+            bios, self._pending = self._pending, []
             thread.start_plug()
             yield from self.flush_bios(thread, bios)
             yield from thread.finish_plug()

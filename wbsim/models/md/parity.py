@@ -10,7 +10,8 @@ and reshape.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Any, Final
 
 from wbsim.models.bio import FLUSH_FUA, FUA, READ, Bio
@@ -41,8 +42,8 @@ class StripePlug(PlugCallback):
         self._array = array
         self.stripes: list[Stripe] = []
 
-    def unplug(self, thread: Thread) -> Steps:
-        """See `PlugCallback.unplug` (raid5_unplug)."""
+    def call_back(self, thread: Thread) -> Steps:
+        """See `PlugCallback.call_back` (raid5_unplug)."""
         stripes, self.stripes = self.stripes, []
         return self._array.release_all(thread, stripes)
 
@@ -70,16 +71,17 @@ class Parity(Array):
         self._cache = StripeCache(spec.stripe_cache_size, spec.preread_bypass_threshold)
         self._bitmap = None
         if spec.has_bitmap:
-            self._bitmap = WriteIntentBitmap(parts.env, self._here, spec.bitmap_chunk)
+            self._bitmap = WriteIntentBitmap(parts.env, self._active, spec.bitmap_chunk)
         self._bitmap_started = self._bitmap_written = 0
         self._visits = StripeVisits(
             self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap, costs,
             spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
         )  # fmt: skip
         self._lock = parts.spin_lock("device_lock")
-        self._waiting: list[Task] = []  # for a stripe
+        self._sleepers: list[Task] = []  # for a stripe
         self._overlapping: list[Task] = []  # for the end of an overlap
         self._released: list[Stripe] = []
+        self._new_plug: Callable[[], PlugCallback] = partial(StripePlug, self)
         self._grows = False
         self._daemon = ArrayThread(parts, f"{spec.level}d", self._work)
         self._workers = [
@@ -92,24 +94,24 @@ class Parity(Array):
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
         """raid5_make_request: add each page of the bio to its stripe."""
         bio = flight.bio
-        if bio.op == READ and len(self._here) == len(self._queues):
+        if bio.op == READ and len(self._active) == len(self._queues):
             yield from self._read_aligned(thread, flight)
             return
         first, end = bio.start_sector // PAGE_SECTORS, -(-bio.end_sector // PAGE_SECTORS)
         geometry, chunk = self._geometry, self._geometry.chunk_pages
         whole = self._rules.whole_stripes and first // chunk < (end - 1) // chunk
         begin = geometry.first_page(first, end - first) if whole else first
-        added: set[int] = set()
+        done_pages: set[int] = set()
         page = begin
         for _ in range(end - first):
-            if page not in added:
+            if page not in done_pages:
                 number, member = geometry.place_of(page)
                 pages = [(page, member)]
                 if whole:
                     pages = [
                         (other, member) for other, member in geometry.pages_of(number) if first <= other < end
                     ]
-                    added.update([other for other, _ in pages])
+                    done_pages.update([other for other, _ in pages])
                 yield from self._add_all(thread, flight, number, pages)
             page = page + 1 if page + 1 < end else first
 
@@ -140,7 +142,7 @@ class Parity(Array):
     def _add(self, stripe: Stripe, flight: Flight, page: int, member: int) -> None:
         """__add_stripe_bio: add the part of a bio in *page* to *stripe*."""
         bio = flight.bio
-        start, end = _within(bio, page)
+        start, end = _sectors_of(bio, page)
         part = PagePart(flight, member, start, end)
         flight.parts += 1
         if bio.op == READ:
@@ -157,7 +159,7 @@ class Parity(Array):
         if not stripe.writes:
             return False
         for page, member in pages:
-            start, end = _within(bio, page)
+            start, end = _sectors_of(bio, page)
             if stripe.overlaps(member, start, end):
                 return True
         return False
@@ -177,7 +179,7 @@ class Parity(Array):
         cache.blocked = True
         while not cache.admits:
             thread.before_sleep()
-            self._waiting.append(thread.task)
+            self._sleepers.append(thread.task)
             thread.task.waits_for = STRIPE
             yield PARK
         cache.blocked = False
@@ -205,9 +207,6 @@ class Parity(Array):
         assert isinstance(callback, StripePlug), "an array makes its own callbacks"
         stripe.plugged = True
         callback.stripes.append(stripe)
-
-    def _new_plug(self) -> PlugCallback:
-        return StripePlug(self)
 
     def release_all(self, thread: Thread, stripes: list[Stripe]) -> Steps:
         """raid5_unplug: put *stripes*, which waited in the plug of *thread*, on their lists."""
@@ -256,18 +255,18 @@ class Parity(Array):
         cache = self._cache
         if not cache.put_off(stripe, self._bitmap_written):
             self._wake_threads()
-        elif self._waiting and cache.admits:
-            waiting, self._waiting = self._waiting, []
-            for task in waiting:
+        elif self._sleepers and cache.admits:
+            sleepers, self._sleepers = self._sleepers, []
+            for task in sleepers:
                 self._env.wake(task)
         if not cache.prereading and cache.delayed.count:
             self._daemon.wake()
 
     def _wake_threads(self) -> None:
         """raid5_wakeup_stripe_thread: wake the workers that the stripes on the list need, or the thread."""
-        needed = max(1, self._cache.handle.count // BATCH)
+        count = max(1, self._cache.handle.count // BATCH)
         if self._workers:
-            for worker in self._workers[:needed]:
+            for worker in self._workers[:count]:
                 if not worker.busy:
                     worker.wake()
         if not self._workers or self._cache.delayed.count or self._cache.bitmap.count:
@@ -284,9 +283,11 @@ class Parity(Array):
             if cache.bitmap.count and self._bitmap is not None:
                 self._bitmap_started += 1
                 number = self._bitmap_started
-                yield from self._bitmap.unplug(thread)
+                yield from self._bitmap.write_out(thread)
                 self._bitmap_written = number
-                self._leave_bitmap()
+                for stripe in cache.bitmap.take_all():  # activate_bit_delay
+                    stripe.users += 1
+                    self._put(stripe)
             cache.activate_delayed()
             if not (yield from self._visit_batch(thread, released)):
                 break
@@ -308,12 +309,6 @@ class Parity(Array):
         for stripe in released:
             self._put(stripe)
         return len(released)
-
-    def _leave_bitmap(self) -> None:
-        """activate_bit_delay: the bits of the stripes that waited are on the members."""
-        for stripe in self._cache.bitmap.take_all():
-            stripe.users += 1
-            self._put(stripe)
 
     def _visit_batch(self, thread: Thread, released: int) -> Generator[Wait, None, bool]:
         """handle_active_stripes: visit some stripes; return whether there was anything to do."""
@@ -363,7 +358,7 @@ class Parity(Array):
         require(self._cache.prereading >= 0, f"{self.name}: {self._cache.prereading} stripes are reading")
 
 
-def _within(bio: Bio, page: int) -> tuple[int, int]:
+def _sectors_of(bio: Bio, page: int) -> tuple[int, int]:
     """Return the sectors of *bio* in *page*: start and end, counted from the page's start."""
     start = page * PAGE_SECTORS
     return max(0, bio.start_sector - start), min(PAGE_SECTORS, bio.end_sector - start)

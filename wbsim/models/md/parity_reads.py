@@ -1,4 +1,4 @@
-"""What a write to a part of a stripe must read first (handle_stripe_dirtying in raid5.c).  Pure.
+"""The reads that a write to a part of a stripe needs first (handle_stripe_dirtying in raid5.c).  Pure.
 
 Members are bits: bit i of a mask stands for member i.
 """
@@ -9,7 +9,7 @@ from wbsim.models.md.stripe import Stripe, ones
 
 
 class Plan:
-    """How new parity is made.
+    """The way in which new parity is made.
 
     * ``modifies``: from old data and old parity (read-modify-write); otherwise from all data
       (reconstruct-write).
@@ -27,10 +27,10 @@ class Plan:
         self.waits = waits
 
 
-def plan_of(stripe: Stripe, members: int, missing: int, rmw_level: int) -> Plan:
+def plan_of(stripe: Stripe, members: int, faulty: int, rmw_level: int) -> Plan:
     """Return how the parity of *stripe* is made, by the smaller number of reads.
 
-    * *members*: the number of members, of which those in the mask *missing* are not there.
+    * *members*: the number of members, of which those in the mask *faulty* are not there.
     * *rmw_level*: 0 forbids read-modify-write, 1 prefers reconstruct-write of equal ones, and 2 the other.
     """
     every = (1 << members) - 1
@@ -41,9 +41,9 @@ def plan_of(stripe: Stripe, members: int, missing: int, rmw_level: int) -> Plan:
         rmw, rcw = 2, 1
     else:
         unreadable = 2 * members
-        rmw = ones(for_modify & ~missing) + unreadable * ones(for_modify & missing)
-        rcw = ones(for_reconstruct & ~missing) + unreadable * ones(for_reconstruct & missing)
+        rmw = ones(for_modify & ~faulty) + unreadable * ones(for_modify & faulty)
+        rcw = ones(for_reconstruct & ~faulty) + unreadable * ones(for_reconstruct & faulty)
     if rmw < rcw or (rmw == rcw and rmw_level == 2):
-        reads = for_modify & ~missing
+        reads = for_modify & ~faulty
         return Plan(True, reads, rmw == 0, reads != 0 or rmw > members)
-    return Plan(False, for_reconstruct & ~missing, for_reconstruct == 0, for_reconstruct != 0)
+    return Plan(False, for_reconstruct & ~faulty, for_reconstruct == 0, for_reconstruct != 0)

@@ -37,20 +37,20 @@ class ArraySpec(Spec):
     * ``level``: ``raid0``, ``raid1``, ``raid10`` (near=2), ``raid5`` or ``raid6`` (left-symmetric).
     * ``members``: the names of its disks, or the name of a group of disks.
     * ``chunk``: the part on one member before the next member follows; RAID1 ignores it.
-    * ``missing``: members that failed; the array runs degraded.
+    * ``faulty``: members that failed; the array runs degraded.
     * ``bitmap_chunk``: the region for which one bit of the internal write-intent bitmap stands; 0: there is
       no bitmap.  RAID0 has none.
     * ``stripe_cache_size``: the stripes of the cache, each a page of every member (RAID5 and RAID6).
     * ``group_thread_cnt``: the number of worker threads beside the array's own thread (RAID5 and RAID6).
     * ``preread_bypass_threshold``: complete stripes that may pass a delayed one (RAID5 and RAID6).
-    * ``rmw_level``: 0: new parity is always made from all data (reconstruct-write); 1: with fewer reads, from
-      the old parity (read-modify-write); 2: with as many reads, too.
+    * ``rmw_level``: 0: new parity is always made from all data (reconstruct-write).  1: if that needs more
+      reads, it is made from the old parity (read-modify-write).  2: as many reads are enough.
     """
 
     level: Level
     members: Annotated[tuple[str, ...], Field(min_length=1)]
     chunk: Bytes = 512 * 1024
-    missing: tuple[str, ...] = ()
+    faulty: tuple[str, ...] = ()
     bitmap_chunk: BytesOrNone = 64 << 20
     stripe_cache_size: Annotated[Count, Field(ge=17, le=32_768)] = 256
     group_thread_cnt: Annotated[CountOrNone, Field(le=8_192)] = 0
@@ -88,27 +88,27 @@ class ArraySpec(Spec):
             )
         if len(set(self.members)) < len(self.members):
             raise BadValue("a disk is named twice; name each member once", "members")
-        for name in self.missing:
+        for name in self.faulty:
             if name not in self.members:
-                raise BadValue(f"{name!r} is no member; use one of {', '.join(self.members)}", "missing")
+                raise BadValue(f"{name!r} is no member; use one of {', '.join(self.members)}", "faulty")
         if not self._works():
             raise BadValue(
-                f"{self.level} does not work without {', '.join(self.missing)}; leave one out", "missing"
+                f"{self.level} does not work without {', '.join(self.faulty)}; leave one out", "faulty"
             )
         return self
 
     def _works(self) -> bool:
-        """Return whether all data is there without the missing members."""
-        missing = {self.members.index(name) for name in self.missing}
+        """Return whether all data is there without the faulty members."""
+        faulty = {self.members.index(name) for name in self.faulty}
         count = len(self.members)
         if self.level == "raid10":
             chunks = range(count)
             return all(
-                any((chunk * COPIES + copy) % count not in missing for copy in range(COPIES))
+                any((chunk * COPIES + copy) % count not in faulty for copy in range(COPIES))
                 for chunk in chunks
             )
         most = {"raid0": 0, "raid1": count - 1}.get(self.level, self.parities)
-        return len(missing) <= most
+        return len(faulty) <= most
 
 
 class ArrayFacts(NamedTuple):

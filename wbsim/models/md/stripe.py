@@ -30,7 +30,7 @@ class Stripe:
     * ``bit_delay``: it waits for the write of the bitmap with number ``bitmap_number``.
     * ``plugged``: it is in the plug of a task.
     * ``visited``: a thread is visiting it.
-    * ``reconstructed``: its new parity is in the cache, and has not been written.
+    * ``reconstructed``: its new parity is in the cache, and not on the members.
     * ``io_started``: pages of it were read or written since it was last inactive.
     * ``full``: it counts as a complete stripe that is being written.
     * ``fua``: its pages are written with FUA.
@@ -39,14 +39,14 @@ class Stripe:
     * ``overwritten``: the pages of which every byte is to be written.
     * ``dirty_parts``: the parts to write, in the pages ``writes`` (towrite of struct r5dev).
     * ``read_parts``: the parts to read, in the pages ``reads`` (toread).
-    * ``writing``: the parts whose data is in the cache, and not yet safe, in the pages ``written``.
+    * ``writing``: the parts whose data is in the cache, and not yet safe, in the pages ``unsafe``.
     """
 
     __slots__ = (
         "bit_delay", "bitmap_number", "delayed", "dirty_parts", "fua", "full", "handle", "io_started",
         "locked", "next", "number", "overwritten", "parity", "plugged", "preread_active", "prev",
-        "read_parts", "reads", "reconstructed", "uptodate", "users", "visited", "waits_on", "writes",
-        "writing", "written",
+        "read_parts", "reads", "reconstructed", "unsafe", "uptodate", "users", "visited", "waits_on",
+        "writes", "writing",
     )  # fmt: skip
 
     def __init__(self, number: int, parity: int) -> None:
@@ -61,7 +61,7 @@ class Stripe:
         self.full = self.fua = False
         self.bitmap_number = 0
         self.uptodate = self.locked = self.overwritten = 0
-        self.writes = self.reads = self.written = 0
+        self.writes = self.reads = self.unsafe = 0
         self.dirty_parts: list[PagePart] = []
         self.read_parts: list[PagePart] = []
         self.writing: list[PagePart] = []
@@ -102,7 +102,7 @@ class Stripe:
             self.dirty_parts = [part for part in self.dirty_parts if not mask >> part.member & 1]
         self.writes &= ~mask
         self.overwritten &= ~mask
-        self.written |= mask
+        self.unsafe |= mask
         return ones(mask)
 
 
@@ -133,15 +133,15 @@ class StripeList:
 
     def remove(self, stripe: Stripe) -> None:
         """list_del_init: remove *stripe*, which is on this list."""
-        before, behind = stripe.prev, stripe.next
-        if before is None:
+        prev, behind = stripe.prev, stripe.next
+        if prev is None:
             self._first = behind
         else:
-            before.next = behind
+            prev.next = behind
         if behind is None:
-            self._last = before
+            self._last = prev
         else:
-            behind.prev = before
+            behind.prev = prev
         stripe.prev = stripe.next = stripe.waits_on = None
         self.count -= 1
 

@@ -1,6 +1,6 @@
 """The stripe cache: the stripes of an array of RAID5 or RAID6, and the lists on which they wait.  Pure.
 
-A stripe is in use (``users``), waits on one of the lists of `StripeCache`, or is inactive; an inactive stripe
+A stripe is in use (``users``), waits on one of the lists of `StripeCache`, or is inactive.  An inactive one
 keeps its pages until another one needs its place.  The names are those of drivers/md/raid5.c.
 
 Left out: the eight parts by hash that the cache has from 3.13 on.
@@ -151,10 +151,10 @@ class StripeCache:
         Raises:
             LawBroken: a stripe is lost or counted twice.
         """
-        waiting = self.handle.count + self.hold.count + self.delayed.count + self.bitmap.count
+        count = self.handle.count + self.hold.count + self.delayed.count + self.bitmap.count
         require(
-            0 <= waiting <= self.active <= self.size
+            0 <= count <= self.active <= self.size
             and self.active + self._inactive.count == len(self._by_number) <= self.size,
             f"{name}: {len(self._by_number)} stripes of {self.size} are in the cache, {self.active} active,"
-            f" {self._inactive.count} inactive, {waiting} waiting",
+            f" {self._inactive.count} inactive, {count} waiting",
         )

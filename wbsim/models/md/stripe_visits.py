@@ -39,7 +39,7 @@ class PageIo:
 class StripeVisits:
     """The visits to the stripes of an array.
 
-    * *queues*: the members; None: a member is missing.
+    * *queues*: the members; None: a member is faulty.
     * *end_page*: called with a `PageIo` when it has ended.
     * *offset*: the first sector of data on each member.
     * *on_drain*: called when a stripe has taken the data of its bios.
@@ -66,7 +66,7 @@ class StripeVisits:
         self._bitmap = bitmap
         self._costs = costs
         self._rmw_level = rmw_level
-        self._missing = sum(1 << member for member, queue in enumerate(queues) if queue is None)
+        self._faulty = sum(1 << member for member, queue in enumerate(queues) if queue is None)
 
     def visit(self, thread: Thread, stripe: Stripe) -> Steps:
         """handle_stripe: bring *stripe* further by one step."""
@@ -80,20 +80,20 @@ class StripeVisits:
         ends_preread = False
         if stripe.reconstructed:
             stripe.reconstructed = False
-            writes = stripe.locked & (stripe.parity | stripe.written)
+            writes = stripe.locked & (stripe.parity | stripe.unsafe)
             ends_preread, stripe.preread_active = stripe.preread_active, False
-        if stripe.written:
+        if stripe.unsafe:
             self._end_writes(stripe)
-        copied = added = 0
-        if stripe.reads or stripe.writes & ~stripe.overwritten or (stripe.writes and self._missing):
+        copied = xors = 0
+        if stripe.reads or stripe.writes & ~stripe.overwritten or (stripe.writes and self._faulty):
             copied += self._end_reads(stripe)
-            reads, computed = self._fetch(stripe)
-            stripe.uptodate |= computed
+            reads, rebuilt = self._fetch(stripe)
+            stripe.uptodate |= rebuilt
             stripe.locked |= reads
-            stripe.handle = stripe.handle or computed != 0
-            added = ones(computed) * self._geometry.data
+            stripe.handle = stripe.handle or rebuilt != 0
+            xors = ones(rebuilt) * self._geometry.data
         if stripe.writes and not writes:
-            plan = plan_of(stripe, self._geometry.members, self._missing, self._rmw_level)
+            plan = plan_of(stripe, self._geometry.members, self._faulty, self._rmw_level)
             if plan.waits:
                 stripe.handle = True
                 if stripe.preread_active:
@@ -104,10 +104,10 @@ class StripeVisits:
             elif plan.ready and not stripe.locked and not stripe.bit_delay:
                 drained = self._reconstruct(stripe, plan.modifies)
                 copied += drained
-                added += 2 * drained if plan.modifies else self._geometry.data
+                xors += 2 * drained if plan.modifies else self._geometry.data
             else:
                 stripe.handle = True
-        yield self._charge(thread, copied, added)
+        yield self._charge(thread, copied, xors)
         if not writes and stripe.reconstructed:
             stripe.handle = True
         if reads:
@@ -118,43 +118,43 @@ class StripeVisits:
             self._cache.prereading -= 1
         stripe.visited = False
 
-    def _charge(self, thread: Thread, copied: int, added: int) -> int:
-        """Charge a visit with *copied* pages, and *added* ones in the parity; return its time (ns)."""
+    def _charge(self, thread: Thread, copied: int, xors: int) -> int:
+        """Charge a visit with *copied* pages, and *xors* ones in the parity; return its time (ns)."""
         costs = self._costs
         parity_ns = costs.xor_ns if self._geometry.parities == 1 else costs.syndrome_ns
-        ns = copied * costs.copy_ns + added * parity_ns
+        ns = copied * costs.copy_ns + xors * parity_ns
         thread.spent.parity += ns
         thread.spent.md += costs.handle_ns
         return ns + costs.handle_ns
 
     def _fetch(self, stripe: Stripe) -> tuple[int, int]:
         """handle_stripe_fill: return the pages to read, and the pages to compute from the others."""
-        wanted = self._wanted(stripe) & ~stripe.locked & ~stripe.uptodate
-        lost = self._missing & ~stripe.uptodate
-        if wanted & lost and ones(stripe.uptodate) >= self._geometry.members - ones(lost):
-            return 0, wanted & lost
-        return wanted & ~self._missing, 0
+        needs = self._needs(stripe) & ~stripe.locked & ~stripe.uptodate
+        absent = self._faulty & ~stripe.uptodate
+        if needs & absent and ones(stripe.uptodate) >= self._geometry.members - ones(absent):
+            return 0, needs & absent
+        return needs & ~self._faulty, 0
 
-    def _wanted(self, stripe: Stripe) -> int:
+    def _needs(self, stripe: Stripe) -> int:
         """need_this_block: return the pages whose contents are needed."""
         partial = stripe.writes & ~stripe.overwritten
-        wanted = stripe.reads | partial
+        needs = stripe.reads | partial
         every = (1 << self._geometry.members) - 1
-        missing = self._missing
-        if missing & stripe.reads:
+        faulty = self._faulty
+        if faulty & stripe.reads:
             return every
-        if not missing or not stripe.writes:
-            return wanted
-        may_read = every if stripe.preread_active else missing
-        absent = missing & ~stripe.uptodate
+        if not faulty or not stripe.writes:
+            return needs
+        may_read = every if stripe.preread_active else faulty
+        absent = faulty & ~stripe.uptodate
         if absent & partial:
-            return wanted | may_read
+            return needs | may_read
         forced = self._rmw_level == 0
-        if self._geometry.parities == 2 and ones(missing) == 2:
+        if self._geometry.parities == 2 and ones(faulty) == 2:
             forced = forced or absent & (stripe.writes | stripe.parity) != 0
         if forced and absent & ~stripe.parity & ~stripe.overwritten:
-            return wanted | may_read
-        return wanted
+            return needs | may_read
+        return needs
 
     def _reconstruct(self, stripe: Stripe, modifies: bool) -> int:
         """schedule_reconstruction, raid_run_ops: copy data and make parity; return the pages copied."""
@@ -170,7 +170,7 @@ class StripeVisits:
         return drained
 
     def _submit(self, thread: Thread, stripe: Stripe, mask: int, is_read: bool) -> Steps:
-        """ops_run_io: submit a bio for each page of *mask*; a member that is missing gets none."""
+        """ops_run_io: submit a bio for each page of *mask*; a faulty member gets none."""
         op = READ if is_read else FUA if stripe.fua else "W"
         if mask and not is_read:
             stripe.fua = False
@@ -196,17 +196,17 @@ class StripeVisits:
         """handle_stripe_clean_event: end the writes whose data and parity are on the members."""
         if stripe.locked & stripe.parity:
             return
-        ended = stripe.written & ~stripe.locked
-        stripe.written &= ~ended
+        safe = stripe.unsafe & ~stripe.locked
+        stripe.unsafe &= ~safe
         parts = stripe.writing
-        stripe.writing = [part for part in parts if not ended >> part.member & 1] if stripe.written else []
+        stripe.writing = [part for part in parts if not safe >> part.member & 1] if stripe.unsafe else []
         for part in parts:
-            if ended >> part.member & 1:
+            if safe >> part.member & 1:
                 part.owner.end_part()
         if self._bitmap is not None:
-            for _ in range(ones(ended)):
+            for _ in range(ones(safe)):
                 self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
-        if stripe.full and not stripe.written:
+        if stripe.full and not stripe.unsafe:
             stripe.full = False
             self._cache.full_writes -= 1
 
