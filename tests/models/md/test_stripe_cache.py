@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wbsim.models.bio import Bio
+from wbsim.models.md.flight import Flight
 from wbsim.models.md.stripe import PagePart, Stripe, StripeList
 from wbsim.models.md.stripe_cache import BATCH, StripeCache
 from wbsim.sim.invariants import LawBroken
+
+FLIGHT = Flight(Bio(0, 8), 0, lambda _: None)
 
 
 def stripe_of(cache: StripeCache, number: int) -> Stripe:
@@ -125,9 +129,9 @@ def test_held_stripe_comes_after_enough_others(threshold: int, comes: bool) -> N
 def test_part_of_a_page_is_no_overwrite() -> None:
     """Only parts that cover the page together overwrite it."""
     stripe = Stripe(0, 0b1000)
-    assert stripe.add_write(PagePart(None, 1, 0, 3))
+    assert stripe.add_write(PagePart(FLIGHT, 1, 0, 3))
     assert not stripe.overwritten
-    assert not stripe.add_write(PagePart(None, 1, 3, 8))
+    assert not stripe.add_write(PagePart(FLIGHT, 1, 3, 8))
     assert (stripe.overwritten, stripe.writes) == (0b10, 0b10)
     assert stripe.overlaps(1, 2, 3)
     assert not stripe.overlaps(0, 2, 3)
@@ -140,7 +144,7 @@ def test_drain_leaves_the_other_pages() -> None:
     """A read-modify-write takes the data of the pages that it has read, and no other."""
     stripe = Stripe(0, 0b1000)
     for member in range(3):
-        stripe.add_write(PagePart(None, member, 0, 8))
+        stripe.add_write(PagePart(FLIGHT, member, 0, 8))
     assert stripe.drain(0b101) == 2
     assert (stripe.writes, stripe.overwritten, stripe.unsafe) == (0b010, 0b010, 0b101)
     assert [part.member for part in stripe.dirty_parts] == [1]

@@ -14,9 +14,11 @@ from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.block.queue import Queue
 from wbsim.models.block.spec import QueueLimits
 from wbsim.models.interfaces import Thread
+from wbsim.models.md.flight import Flight
 from wbsim.models.md.flushes import AtOnce, Flushes, InTurn
 from wbsim.models.md.geometry import Place, data_offset
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
+from wbsim.models.md.times import Times
 from wbsim.models.parts import Parts
 from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
@@ -28,27 +30,6 @@ class Member(NamedTuple):
 
     queue: Queue
     sectors: int | None
-
-
-class Flight:
-    """A bio of an array that its members have not finished (struct md_io_clone).
-
-    ``parts`` is the number of parts that have not ended, and one more while the bio is submitted.
-    """
-
-    __slots__ = ("_array", "bio", "parts", "since_ns")
-
-    def __init__(self, array: Array, bio: Bio, since_ns: int) -> None:
-        self._array = array
-        self.bio = bio
-        self.parts = 1
-        self.since_ns = since_ns
-
-    def end_part(self) -> None:
-        """bio_endio of one part; with the last one the bio ends."""
-        self.parts -= 1
-        if not self.parts:
-            self._array.end(self)
 
 
 class Array(GenDisk):
@@ -69,12 +50,11 @@ class Array(GenDisk):
         self.takes_bios = True
         volatile = [queue for queue in active if queue.has_cache]
         self._flushes: Flushes = (
-            InTurn(parts, volatile, self._start)
+            InTurn(parts, volatile, self._go_on)
             if rules.flushes == "in_turn" and volatile
             else AtOnce(volatile)
         )
-        self._rules = rules
-        self._costs = costs
+        self._times = Times(costs)
         self._queues: list[Queue | None] = [queue if queue in active else None for queue in queues]
         self._active = active
         self._ends: list[Callable[[Any], None]] = [partial(self._end_on, queue.queue) for queue in members]
@@ -86,15 +66,17 @@ class Array(GenDisk):
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
         """md_submit_bio: let *thread* give *bio* to the members."""
-        flight = Flight(self, bio, self._env.now)
+        flight = Flight(bio, self._env.now, self.end)
         self._becomes_busy()
         self.stat.in_flight += 1
         if bio.op in (FLUSH, FLUSH_FUA) and not (yield from self._flushes.flush_members(thread, flight)):
             return
-        yield from self._start(thread, flight)
+        if bio.end_sector > bio.start_sector:
+            yield from self.make_request(thread, flight)
+        flight.end_part()
 
-    def _start(self, thread: Thread, flight: Flight) -> Steps:
-        """Let *thread* submit the data of *flight*, for which the members are flushed."""
+    def _go_on(self, thread: Thread, flight: Flight) -> Steps:
+        """md_submit_flush_data: let *thread* submit the data of *flight*, for which the members are flushed."""
         if flight.bio.end_sector > flight.bio.start_sector:
             yield from self.make_request(thread, flight)
         flight.end_part()

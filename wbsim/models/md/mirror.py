@@ -13,8 +13,9 @@ from typing import Any
 
 from wbsim.models.bio import READ, Bio
 from wbsim.models.interfaces import PlugCallback, Thread
-from wbsim.models.md.array import Array, Flight, Member
+from wbsim.models.md.array import Array, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
+from wbsim.models.md.flight import Flight
 from wbsim.models.md.geometry import COPIES, Place, mirror_places
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.md.thread import ArrayThread
@@ -70,10 +71,10 @@ class Mirror(Array):
         self._bitmap = None
         if spec.has_bitmap:
             self._bitmap = WriteIntentBitmap(parts.env, self._active, spec.bitmap_chunk)
-        self._at_once = self._rules.mirror_writes == "direct" and self._bitmap is None
-        self._plugs = self._rules.mirror_writes != "thread"
+        self._at_once = rules.mirror_writes == "direct" and self._bitmap is None
+        self._plugs = rules.mirror_writes != "thread"
         copies = COPIES if self._stripes else len(self._active)
-        self._most_plugged = None if self._rules.plug_bios is None else copies * self._rules.plug_bios
+        self._most_plugged = None if rules.plug_bios is None else copies * rules.plug_bios
         self._pending: list[Bio] = []
         self._reads = [0] * len(self._queues)
         self._daemon = ArrayThread(parts, "raid10d" if self._stripes else "raid1d", self._work)
@@ -91,29 +92,29 @@ class Mirror(Array):
             copies = [place for place in places if self._queues[place.member] is not None]
             flight.parts += 1
             if bio.op == READ:
-                yield from self._read(thread, flight, copies)
+                yield from self._start_read(thread, flight, copies)
             else:
-                yield from self._write(thread, flight, sector, copies)
+                yield from self._start_write(thread, flight, sector, copies)
             sector += places[0].sectors
 
-    def _read(self, thread: Thread, flight: Flight, places: Sequence[Place]) -> Steps:
+    def _start_read(self, thread: Thread, flight: Flight, places: Sequence[Place]) -> Steps:
         """read_balance: read from the copy with the fewest reads."""
         place = min(places, key=lambda copy: self._reads[copy.member])
         part = Copies(flight, place.sector, place.sectors, place.member)
         part.copies = 1
         self._reads[place.member] += 1
-        thread.spent.md += self._costs.bio_ns
-        yield self._costs.bio_ns
+        thread.spent.md += self._times.bio
+        yield self._times.bio
         if (rest := thread.submit_bio(self._clone(flight.bio, place, part))) is not None:
             yield from rest
 
-    def _write(self, thread: Thread, flight: Flight, sector: int, places: Sequence[Place]) -> Steps:
+    def _start_write(self, thread: Thread, flight: Flight, sector: int, places: Sequence[Place]) -> Steps:
         """raid1_write_request: start the write of all copies, which perhaps waits for the bitmap."""
         part = Copies(flight, sector, places[0].sectors)
         part.copies = len(places)
         if self._bitmap is not None:
             self._bitmap.start_write(sector, part.sectors)
-        ns = len(places) * self._costs.bio_ns
+        ns = len(places) * self._times.bio
         thread.spent.md += ns
         yield ns
         for place in places:

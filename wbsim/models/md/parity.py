@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from wbsim.models.bio import FLUSH_FUA, FUA, READ, Bio
 from wbsim.models.interfaces import PlugCallback, Thread
-from wbsim.models.md.array import Array, Flight, Member
+from wbsim.models.md.array import Array, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
+from wbsim.models.md.flight import Flight
 from wbsim.models.md.geometry import ParityGeometry, Place
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.md.stripe import PagePart, Stripe
@@ -65,6 +66,8 @@ class Parity(Array):
         members: Sequence[Member],
     ) -> None:
         super().__init__(parts, name, spec, rules, costs, members)
+        self._adds_stripes, self._plugs = rules.whole_stripes, rules.plugs_stripes
+        self._cache_grows = rules.cache_grows
         if rules.whole_stripes:
             self._most_pages = min(self._most_pages, _MOST_PAGES)
         self._geometry = ParityGeometry(len(self._queues), spec.parities, spec.chunk // PAGE_BYTES)
@@ -74,7 +77,7 @@ class Parity(Array):
             self._bitmap = WriteIntentBitmap(parts.env, self._active, spec.bitmap_chunk)
         self._bitmap_started = self._bitmap_written = 0
         self._visits = StripeVisits(
-            self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap, costs,
+            self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap, self._times,
             spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
         )  # fmt: skip
         self._lock = parts.spin_lock("device_lock")
@@ -98,8 +101,13 @@ class Parity(Array):
             yield from self._read_aligned(thread, flight)
             return
         first, end = bio.start_sector // PAGE_SECTORS, -(-bio.end_sector // PAGE_SECTORS)
-        geometry, chunk = self._geometry, self._geometry.chunk_pages
-        whole = self._rules.whole_stripes and first // chunk < (end - 1) // chunk
+        geometry = self._geometry
+        if end - first == 1:
+            number, member = geometry.place_of(first)
+            yield from self._add_all(thread, flight, number, [(first, member)])
+            return
+        chunk = geometry.chunk_pages
+        whole = self._adds_stripes and first // chunk < (end - 1) // chunk
         begin = geometry.first_page(first, end - first) if whole else first
         done_pages: set[int] = set()
         page = begin
@@ -129,7 +137,7 @@ class Parity(Array):
                 yield from self._wait_for_overlap(thread)
         for page, member in pages:
             self._add(stripe, flight, page, member)
-        ns = self._costs.stripe_ns * len(pages)
+        ns = self._times.stripe * len(pages)
         thread.spent.md += ns
         yield ns
         stripe.handle = True
@@ -175,7 +183,7 @@ class Parity(Array):
     def _wait_for_stripe(self, thread: Thread) -> Steps:
         """Let *thread* sleep until there are stripes again (wait_for_stripe)."""
         cache = self._cache
-        self._grows = self._rules.cache_grows
+        self._grows = self._cache_grows
         cache.blocked = True
         while not cache.admits:
             thread.before_sleep()
@@ -200,7 +208,7 @@ class Parity(Array):
 
     def _release_to_plug(self, thread: Thread, stripe: Stripe) -> None:
         """release_stripe_plug: keep *stripe* in the plug of *thread*; without a plug, release it."""
-        callback = thread.check_plugged(self, self._new_plug) if self._rules.plugs_stripes else None
+        callback = thread.check_plugged(self, self._new_plug) if self._plugs else None
         if callback is None or stripe.plugged:
             self._release(stripe)
             return
@@ -210,7 +218,7 @@ class Parity(Array):
 
     def release_all(self, thread: Thread, stripes: list[Stripe]) -> Steps:
         """raid5_unplug: put *stripes*, which waited in the plug of *thread*, on their lists."""
-        ns = len(stripes) * self._costs.list_ns
+        ns = len(stripes) * self._times.move
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
         self.put_all(stripes)
@@ -230,8 +238,8 @@ class Parity(Array):
             number, member = self._geometry.place_of(sector // PAGE_SECTORS)
             place = Place(member, number * PAGE_SECTORS + sector % PAGE_SECTORS, end - sector)
             flight.parts += 1
-            thread.spent.md += self._costs.bio_ns
-            yield self._costs.bio_ns
+            thread.spent.md += self._times.bio
+            yield self._times.bio
             if (rest := thread.submit_bio(self._clone(bio, place, flight))) is not None:
                 yield from rest
             sector = end
@@ -315,7 +323,7 @@ class Parity(Array):
         batch = self._cache.batch()
         if not batch and not released:
             return False
-        ns = (len(batch) + released) * self._costs.list_ns
+        ns = (len(batch) + released) * self._times.move
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
         for stripe in batch:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from wbsim.models.md.flight import Flight
 from wbsim.sim.units import PAGE_SECTORS
 
 
 class PagePart:
-    """The sectors of a bio in the page of one *member*, from the page's start on; *owner* is its flight."""
+    """The sectors of a bio in the page of one *member*, from the page's start on; *owner* is the bio's flight."""
 
     __slots__ = ("end_sector", "member", "owner", "start_sector")
 
-    def __init__(self, owner: Any, member: int, start_sector: int, end_sector: int) -> None:
+    def __init__(self, owner: Flight, member: int, start_sector: int, end_sector: int) -> None:
         self.owner = owner
         self.member = member
         self.start_sector = start_sector

@@ -18,9 +18,9 @@ from wbsim.models.interfaces import Thread
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.geometry import ParityGeometry
 from wbsim.models.md.parity_reads import plan_of
-from wbsim.models.md.spec import MdCosts
 from wbsim.models.md.stripe import Stripe, ones
 from wbsim.models.md.stripe_cache import StripeCache
+from wbsim.models.md.times import Times
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_SECTORS
 
@@ -53,7 +53,7 @@ class StripeVisits:
         geometry: ParityGeometry,
         cache: StripeCache,
         bitmap: WriteIntentBitmap | None,
-        costs: MdCosts,
+        times: Times,
         rmw_level: int,
         on_drain: Callable[[], None],
     ) -> None:
@@ -64,7 +64,7 @@ class StripeVisits:
         self._geometry = geometry
         self._cache = cache
         self._bitmap = bitmap
-        self._costs = costs
+        self._times = times
         self._rmw_level = rmw_level
         self._faulty = sum(1 << member for member, queue in enumerate(queues) if queue is None)
 
@@ -120,12 +120,11 @@ class StripeVisits:
 
     def _charge(self, thread: Thread, copied: int, xors: int) -> int:
         """Charge a visit with *copied* pages, and *xors* ones in the parity; return its time (ns)."""
-        costs = self._costs
-        parity_ns = costs.xor_ns if self._geometry.parities == 1 else costs.syndrome_ns
-        ns = copied * costs.copy_ns + xors * parity_ns
+        times = self._times
+        ns = copied * times.copy + xors * (times.xor if self._geometry.parities == 1 else times.syndrome)
         thread.spent.parity += ns
-        thread.spent.md += costs.handle_ns
-        return ns + costs.handle_ns
+        thread.spent.md += times.handle
+        return ns + times.handle
 
     def _fetch(self, stripe: Stripe) -> tuple[int, int]:
         """handle_stripe_fill: return the pages to read, and the pages to compute from the others."""

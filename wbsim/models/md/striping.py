@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from wbsim.models.interfaces import Thread
-from wbsim.models.md.array import Array, Flight, Member
+from wbsim.models.md.array import Array, Member
+from wbsim.models.md.flight import Flight
 from wbsim.models.md.geometry import stripe_places
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.parts import Parts
@@ -35,7 +36,7 @@ class Striping(Array):
         places = stripe_places(
             bio.start_sector, bio.end_sector - bio.start_sector, self._chunk_sectors, len(self._queues)
         )
-        ns = len(places) * self._costs.bio_ns
+        ns = len(places) * self._times.bio
         thread.spent.md += ns
         yield ns
         for place in places:
