@@ -50,7 +50,7 @@ class Array(GenDisk):
         self.takes_bios = True
         volatile = [queue for queue in active if queue.has_cache]
         self._flushes: Flushes = (
-            InTurn(parts, volatile, self._go_on)
+            InTurn(parts, volatile, self._submit_data)
             if rules.flushes == "in_turn" and volatile
             else AtOnce(volatile)
         )
@@ -75,8 +75,8 @@ class Array(GenDisk):
             yield from self.make_request(thread, flight)
         flight.end_part()
 
-    def _go_on(self, thread: Thread, flight: Flight) -> Steps:
-        """md_submit_flush_data: let *thread* submit the data of *flight*, for which the members are flushed."""
+    def _submit_data(self, thread: Thread, flight: Flight) -> Steps:
+        """md_submit_flush_data: let *thread* submit the data of *flight* behind the flush."""
         if flight.bio.end_sector > flight.bio.start_sector:
             yield from self.make_request(thread, flight)
         flight.end_part()

@@ -53,6 +53,23 @@ class StripePlug(PlugCallback):
         self._array.put_all(self.stripes)
 
 
+class OpenPlug(PlugCallback):
+    """struct md_plug_cb (to 3.5): while the plug is open, no delayed stripe of the array begins to read."""
+
+    def __init__(self, array: Parity) -> None:
+        self._array = array
+        array.open_plugs += 1
+
+    def call_back(self, thread: Thread) -> Steps:
+        """See `PlugCallback.call_back` (plugger_unplug)."""
+        self.hand_over()
+        yield 0
+
+    def hand_over(self) -> None:
+        """See `PlugCallback.hand_over`."""
+        self._array.close_plug()
+
+
 class Parity(Array):
     """An array of level RAID5 or RAID6."""
 
@@ -66,7 +83,7 @@ class Parity(Array):
         members: Sequence[Member],
     ) -> None:
         super().__init__(parts, name, spec, rules, costs, members)
-        self._adds_stripes, self._plugs = rules.whole_stripes, rules.plugs_stripes
+        self._adds_stripes = rules.whole_stripes
         self._cache_grows = rules.cache_grows
         if rules.whole_stripes:
             self._most_pages = min(self._most_pages, _MOST_PAGES)
@@ -77,14 +94,17 @@ class Parity(Array):
             self._bitmap = WriteIntentBitmap(parts.env, self._active, spec.bitmap_chunk)
         self._bitmap_started = self._bitmap_written = 0
         self._visits = StripeVisits(
-            self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap, self._times,
-            spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
+            self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap,
+            self._times, spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
         )  # fmt: skip
         self._lock = parts.spin_lock("device_lock")
         self._sleepers: list[Task] = []  # for a stripe
         self._overlapping: list[Task] = []  # for the end of an overlap
         self._released: list[Stripe] = []
-        self._new_plug: Callable[[], PlugCallback] = partial(StripePlug, self)
+        self.open_plugs = 0
+        self._new_plug: Callable[[], PlugCallback] = partial(
+            StripePlug if rules.plugs_stripes else OpenPlug, self
+        )
         self._grows = False
         self._daemon = ArrayThread(parts, f"{spec.level}d", self._work)
         self._workers = [
@@ -208,11 +228,10 @@ class Parity(Array):
 
     def _release_to_plug(self, thread: Thread, stripe: Stripe) -> None:
         """release_stripe_plug: keep *stripe* in the plug of *thread*; without a plug, release it."""
-        callback = thread.check_plugged(self, self._new_plug) if self._plugs else None
-        if callback is None or stripe.plugged:
+        callback = thread.check_plugged(self, self._new_plug)
+        if not isinstance(callback, StripePlug) or stripe.plugged:
             self._release(stripe)
             return
-        assert isinstance(callback, StripePlug), "an array makes its own callbacks"
         stripe.plugged = True
         callback.stripes.append(stripe)
 
@@ -222,6 +241,12 @@ class Parity(Array):
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
         self.put_all(stripes)
+
+    def close_plug(self) -> None:
+        """Let delayed stripes read when the last plug is closed (to 3.5)."""
+        self.open_plugs -= 1
+        if not self.open_plugs:
+            self._daemon.wake()
 
     def put_all(self, stripes: list[Stripe]) -> None:
         """Give the reference of a plug to each of *stripes* back."""
@@ -296,7 +321,8 @@ class Parity(Array):
                 for stripe in cache.bitmap.take_all():  # activate_bit_delay
                     stripe.users += 1
                     self._put(stripe)
-            cache.activate_delayed()
+            if not self.open_plugs:
+                cache.activate_delayed()
             if not (yield from self._visit_batch(thread, released)):
                 break
         if self._grows:

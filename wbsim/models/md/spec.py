@@ -145,7 +145,8 @@ def array_facts(array: ArraySpec, members: Sequence[DeviceSpec]) -> ArrayFacts:
 class MdRules(Spec):
     """The rules of md in one era (docs/kernel/md.md).
 
-    * ``plugs_stripes``: stripes wait in the plug of the writing task (RAID5 and RAID6).
+    * ``plugs_stripes``: stripes wait in the plug of the writing task (RAID5 and RAID6).  Otherwise the thread
+      visits them at once, but no delayed stripe reads while a task has a plug.
     * ``group_threads``: RAID5 and RAID6 may have worker threads.
     * ``raid6_rmw``: RAID6 knows read-modify-write.
     * ``cache_grows``: the stripe cache grows while a task waits for a stripe.

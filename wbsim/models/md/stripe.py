@@ -7,7 +7,7 @@ from wbsim.sim.units import PAGE_SECTORS
 
 
 class PagePart:
-    """The sectors of a bio in the page of one *member*, from the page's start on; *owner* is the bio's flight."""
+    """The sectors of a bio in the page of one *member*, from its start on; *owner* is the bio's flight."""
 
     __slots__ = ("end_sector", "member", "owner", "start_sector")
 
