@@ -15,9 +15,10 @@ from wbsim.models.bio import FLUSH, Bio
 from wbsim.models.block.gendisk import GenDisk
 from wbsim.models.interfaces import Thread
 from wbsim.models.md.thread import ArrayThread
+from wbsim.models.md.wait_queue import WaitQueue
 from wbsim.models.parts import Parts
 from wbsim.models.time_accounting import DEVICE
-from wbsim.sim.engine import PARK, Environment, Steps, Task, Wait
+from wbsim.sim.engine import Environment, Steps, Wait
 from wbsim.sim.sync import Completion
 
 
@@ -67,17 +68,14 @@ class InTurn(Flushes):
         self._busy = False
         self._last_start_ns = -1
         """The time at which the last flush that has ended began."""
-        self._waiters: list[Task] = []
+        self._flush_end = WaitQueue(parts.env, DEVICE)
         self._worker = ArrayThread(parts, "md_wq", self._work)
 
     def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
         """See `Flushes.flush_members`."""
         since_ns = self._env.now
         while self._busy and since_ns >= self._last_start_ns:
-            thread.before_sleep()
-            self._waiters.append(thread.task)
-            thread.task.waits_for = DEVICE
-            yield PARK
+            yield from self._flush_end.sleep(thread)
         if since_ns < self._last_start_ns:
             return True
         self._busy = True
@@ -98,9 +96,7 @@ class InTurn(Flushes):
                 yield from landed.wait(thread.task)
             self._last_start_ns = start_ns
             self._busy = False
-            waiters, self._waiters = self._waiters, []
-            for task in waiters:
-                self._env.wake(task)
+            self._flush_end.wake_all()
             yield from self._go_on(thread, flight)
 
 

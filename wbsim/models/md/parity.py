@@ -25,10 +25,11 @@ from wbsim.models.md.stripe import PagePart, Stripe
 from wbsim.models.md.stripe_cache import BATCH, StripeCache
 from wbsim.models.md.stripe_visits import PageIo, StripeVisits
 from wbsim.models.md.thread import ArrayThread
+from wbsim.models.md.wait_queue import WaitQueue
 from wbsim.models.parts import Parts
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.time_accounting import STRIPE
-from wbsim.sim.engine import PARK, Steps, Task, Wait
+from wbsim.sim.engine import Steps, Wait
 from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
@@ -93,13 +94,14 @@ class Parity(Array):
         if spec.has_bitmap:
             self._bitmap = WriteIntentBitmap(parts.env, self._active, spec.bitmap_chunk)
         self._bitmap_started = self._bitmap_written = 0
+        self._free_stripes = WaitQueue(parts.env, STRIPE)
+        self._overlaps_end = WaitQueue(parts.env, STRIPE)
         self._visits = StripeVisits(
             self._queues, self._end_page, self._offset, self._geometry, self._cache, self._bitmap,
-            self._times, spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0, self._end_overlaps,
+            self._times, spec.rmw_level if spec.parities == 1 or rules.raid6_rmw else 0,
+            self._overlaps_end.wake_all,
         )  # fmt: skip
         self._lock = parts.spin_lock("device_lock")
-        self._sleepers: list[Task] = []  # for a stripe
-        self._overlapping: list[Task] = []  # for the end of an overlap
         self._released: list[Stripe] = []
         self.open_plugs = 0
         self._new_plug: Callable[[], PlugCallback] = partial(
@@ -154,7 +156,8 @@ class Parity(Array):
                 break
             else:
                 self._release(stripe)
-                yield from self._wait_for_overlap(thread)
+                self._daemon.wake()
+                yield from self._overlaps_end.sleep(thread)
         for page, member in pages:
             self._add(stripe, flight, page, member)
         ns = self._times.stripe * len(pages)
@@ -206,25 +209,8 @@ class Parity(Array):
         self._grows = self._cache_grows
         cache.blocked = True
         while not cache.admits:
-            thread.before_sleep()
-            self._sleepers.append(thread.task)
-            thread.task.waits_for = STRIPE
-            yield PARK
+            yield from self._free_stripes.sleep(thread)
         cache.blocked = False
-
-    def _wait_for_overlap(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until a write has left the pages that it overlaps (wait_for_overlap)."""
-        self._daemon.wake()
-        thread.before_sleep()
-        self._overlapping.append(thread.task)
-        thread.task.waits_for = STRIPE
-        yield PARK
-
-    def _end_overlaps(self) -> None:
-        """Wake the tasks that wait for the end of an overlap, because a stripe has taken its data."""
-        tasks, self._overlapping = self._overlapping, []
-        for task in tasks:
-            self._env.wake(task)
 
     def _release_to_plug(self, thread: Thread, stripe: Stripe) -> None:
         """release_stripe_plug: keep *stripe* in the plug of *thread*; without a plug, release it."""
@@ -288,10 +274,8 @@ class Parity(Array):
         cache = self._cache
         if not cache.put_off(stripe, self._bitmap_written):
             self._wake_threads()
-        elif self._sleepers and cache.admits:
-            sleepers, self._sleepers = self._sleepers, []
-            for task in sleepers:
-                self._env.wake(task)
+        elif cache.admits:
+            self._free_stripes.wake_all()
         if not cache.prereading and cache.delayed.count:
             self._daemon.wake()
 
