@@ -158,6 +158,15 @@ class DiskKeys(Keys):
     count: Annotated[int, Field(ge=1, le=MOST_DISKS), Default("one disk, called NAME")]
 
 
+class ArrayKeys(Keys):
+    """The keys of an array whose values may be shorter than in its spec.
+
+    * ``members``: The names of its disks, or the name of a group of disks.
+    """
+
+    members: Annotated[list[str] | str, Takes("list: text; or the name of a group"), Default("required")]
+
+
 class QueueKeys(Keys):
     """The keys of the queue of a disk.
 
@@ -235,6 +244,7 @@ TABLES: Final[Mapping[str, type[Keys]]] = {
     "machine.disks.NAME": DiskKeys,
     "machine.disks.NAME.queue": QueueKeys,
     "machine.disks.NAME.device": DeviceKeys,
+    "machine.arrays.NAME": ArrayKeys,
     "kernel": KernelKeys,
     "mounts.NAME": MountKeys,
     "filesystem": FilesystemKeys,

@@ -10,11 +10,12 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from wbsim.experiments.config.grammar import NAME, TABLES, Default, File, Keys, ScenarioKeys
+from wbsim.experiments.config.grammar import NAME, TABLES, Default, File, Keys, ScenarioKeys, Takes
 from wbsim.experiments.config.spec_docs import about, sentences_of
 from wbsim.experiments.config.values import in_words, json_type, takes
 from wbsim.models.filesystems.spec import FilesystemSpec
 from wbsim.models.kinds import key_of, kinds
+from wbsim.models.md.spec import ArraySpec
 from wbsim.models.scenario import (
     DriveSpec,
     FileSpec,
@@ -153,17 +154,27 @@ def _usual(field: FieldInfo) -> str:
 def _rows(spec: type[Spec], prefix: str, default: str) -> list[Key]:
     """Return the keys of *spec* that are no tables; *default* is the default of a field that has none."""
     sentences = sentences_of(spec)
+    fields = {
+        name: field
+        for name, field in spec.model_fields.items()
+        if name != key_of(spec) and not table_in(spec, field)
+    }
     return [
         Key(
             f"{prefix}{name}",
             sentences.get(name, ""),
-            takes(field),
+            takes(shown := _shown(prefix, name, field)),
             _default(f"{prefix}{name}", field, default),
-            json_type(field),
+            json_type(shown),
         )
-        for name, field in spec.model_fields.items()
-        if name != key_of(spec) and not table_in(spec, field)
+        for name, field in fields.items()
     ]
+
+
+def _shown(prefix: str, name: str, field: FieldInfo) -> FieldInfo:
+    """Return the field of the grammar for the key *name* if it says what the key takes, else *field*."""
+    own = TABLES.get(prefix[:-1], Keys).model_fields.get(name)
+    return own if own is not None and any(isinstance(mark, Takes) for mark in own.metadata) else field
 
 
 def _default(path: str, field: FieldInfo, otherwise: str) -> str:
@@ -199,6 +210,8 @@ def _inner_sections(spec: type[Spec], path: str, default: str) -> Iterator[Secti
                 yield from _sections(getattr(kind.spec, part), f"{path}.{name}.{kind.names[0]}", default)
         elif table is DriveSpec:
             yield from _sections(table, f"{path}.{name}.{NAME}", "the drive's")
+        elif table is ArraySpec:
+            yield from _sections(table, f"{path}.{name}.{NAME}", "required")
         elif table is not None:
             yield from _sections(table, f"{path}.{name}", default)
 
