@@ -163,15 +163,15 @@ def _rows(spec: type[Spec], prefix: str, default: str) -> list[Key]:
         Key(
             f"{prefix}{name}",
             sentences.get(name, ""),
-            takes(shown := _shown(prefix, name, field)),
+            takes(statement := _statement(prefix, name, field)),
             _default(f"{prefix}{name}", field, default),
-            json_type(shown),
+            json_type(statement),
         )
         for name, field in fields.items()
     ]
 
 
-def _shown(prefix: str, name: str, field: FieldInfo) -> FieldInfo:
+def _statement(prefix: str, name: str, field: FieldInfo) -> FieldInfo:
     """Return the field of the grammar for the key *name* if it says what the key takes, else *field*."""
     own = TABLES.get(prefix[:-1], Keys).model_fields.get(name)
     return own if own is not None and any(isinstance(mark, Takes) for mark in own.metadata) else field
