@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -214,7 +215,7 @@ def test_every_number_of_a_scenario_has_a_key(path: Path, all_sections: list[Sec
         if part in ("mounts", "programs"):
             below = key.partition(".")[0]
             path_ = key if below in ("filesystem", "workload") else f"{part}.NAME.{key}"
-        elif rest.startswith("disks."):
+        elif rest.startswith(("disks.", "arrays.")):
             path_ = ".".join([part, name, "NAME", *key.split(".")[1:]])
         else:
             path_ = f"{part}.{rest}" if rest else part
@@ -346,7 +347,7 @@ def test_schema_takes_each_value_of_a_scenario(path: Path) -> None:
         part, _, rest = number.path.partition(".")
         if part not in ("kernel", "machine") or "disks" in rest or number.value is None or "[" in rest:
             continue
-        found = _at(scenario, number.path)
+        found = _at(scenario, re.sub(r"^machine\.arrays\.[^.]+", "machine.arrays.NAME", number.path))
         value = number.value if number.unit == "1" else amount(number.value, number.unit)
         value = f"0 {UNITS[number.unit]}" if value == "0" else value
         assert jsonschema.Draft202012Validator({**found, "$defs": schema["$defs"]}).is_valid(value), number
