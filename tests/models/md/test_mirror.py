@@ -123,6 +123,15 @@ def test_bit_is_cleared_after_two_passes() -> None:
         assert rig.times[1] - later * 1000 * MS == (200 if waits else 100) * US
 
 
+def test_bit_of_a_write_in_flight_stays() -> None:
+    """A write that runs while the daemon looks keeps its bit, however old the one before is."""
+    rig = Rig("raid1", 2, bitmap=True, devices=lambda env, _: SlowDevice(env, 4_000 * MS))
+    rig.start_at(16_000 * MS, rig.bio(800))
+    rig.run(rig.bio(0))
+    assert rig.times == [8_000 * MS, 20_000 * MS]
+    assert rig.pages("W") == [3, 3]
+
+
 def test_each_region_has_a_bit() -> None:
     """Writes to two regions set two bits, in one page: one write of it if they come together."""
     rig = Rig("raid1", 2, bitmap=True)

@@ -61,6 +61,15 @@ def test_write_ends_with_its_slowest_page() -> None:
         assert rig.run_one(0).times == [end]
 
 
+def test_visit_between_data_and_parity_ends_no_write() -> None:
+    """Another write to the stripe lets it be visited while the parity of the first is on its way."""
+    latencies = [100 * US, 100 * US, 100 * US, 900 * US]
+    rig = Rig("raid5", devices=partial(device_of, latencies))
+    rig.start_at(350 * US, rig.bio(start_of(0, 1, rig), sync=True))
+    rig.run(rig.bio(start_of(0, 0, rig)))
+    assert rig.times[0] == 1_000 * US  # the other data is read, and then the parity is written
+
+
 def test_second_write_to_a_stripe_needs_no_read() -> None:
     """The pages of an inactive stripe stay in the cache."""
     rig = Rig("raid5")

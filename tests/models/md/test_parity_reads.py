@@ -76,6 +76,19 @@ def test_missing_page_cannot_be_read() -> None:
     assert not choice.ready
 
 
+def test_faulty_page_is_no_free_read() -> None:
+    """Four of five data pages are written, and the fifth is faulty: only read-modify-write is possible."""
+    choice = plan(6, 1, 4, faulty=0b10000)
+    assert (choice.modifies, choice.reads.bit_count()) == (True, 5)
+
+
+def test_partial_write_to_a_faulty_page_waits() -> None:
+    """The page must be computed first, and no other page is left to read."""
+    for level in (1, 2):
+        choice = plan(4, 1, 1, level=level, faulty=0b1, overwritten=0, uptodate=0b1110)
+        assert (choice.reads, choice.ready, choice.waits) == (0, False, True)
+
+
 def test_page_to_compute_delays_a_stripe() -> None:
     """A reconstruct-write that needs only a missing page waits until the page is computed."""
     choice = plan(4, 1, 2, level=0, faulty=0b100)

@@ -83,6 +83,18 @@ def test_lists_follow_the_flags() -> None:
     assert cache.bitmap.take_all() == [behind]
 
 
+def test_stripe_leaves_with_the_write_of_its_bitmap() -> None:
+    """A stripe whose bitmap has been written waits no longer."""
+    cache = StripeCache(8, 1)
+    stripe = stripe_of(cache, 0)
+    stripe.bitmap_number, stripe.bit_delay, stripe.handle, stripe.users = 2, True, True, 0
+    cache.put_off(stripe, bitmap_written=1)
+    assert cache.bitmap.take_all() == [stripe]
+    cache.put_off(stripe, bitmap_written=2)
+    assert cache.handle.take_all() == [stripe]
+    assert not stripe.bit_delay
+
+
 def test_all_delayed_stripes_may_read_when_none_reads() -> None:
     """raid5_activate_delayed: nothing while a stripe reads, and then all of them."""
     cache = StripeCache(8, 1)
