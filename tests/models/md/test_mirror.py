@@ -106,6 +106,20 @@ def test_second_task_waits_for_the_bitmap_of_the_first() -> None:
     assert rig.pages("W") == [3, 3]
 
 
+def test_second_task_waits_for_every_member() -> None:
+    """The first task has sent the bitmap to one member when the second task looks; both are waited for."""
+    latencies = [10 * US, 1_000 * US]
+    rig = Rig(
+        "raid1", 2, bitmap=True, request_ns=50 * US, devices=lambda env, n: SlowDevice(env, latencies[n])
+    )
+    rig.start_at(20 * US, rig.bio(800))
+    rig.run(rig.bio(0))
+    slow = rig.devices[1]
+    assert slow.requests[0].start_sector == 16
+    for device in rig.devices:
+        assert min(device.times[1:]) >= slow.times[0] + 1_000 * US
+
+
 def test_set_bit_costs_nothing() -> None:
     """The next write to the region goes to the members at once."""
     rig = Rig("raid1", 2, bitmap=True)

@@ -251,6 +251,17 @@ def test_flush_goes_to_all_members() -> None:
     assert safe[0] == safe[3] == 2  # a second flush makes the data safe
 
 
+def test_late_fua_write_is_safe_itself() -> None:
+    """A write with FUA joins a stripe whose data is in the cache already: its own pages are made safe."""
+    costs = FREE.model_copy(update={"handle_ns": 50 * US})
+    rig = Rig("raid5", volatile=True, costs=costs, devices=lambda env, _: Ordered(env, 100 * US))
+    rig.start_at(260 * US, rig.bio(start_of(0, 1, rig), op=FUA, sync=True))
+    rig.run(rig.bio(start_of(0, 0, rig)))
+    assert rig.ends == [0, start_of(0, 1, rig)]
+    assert rig.devices[1].ops()[-2:] == ["W", "F"]  # member 1 has the page, and member 0 only the other one
+    assert rig.devices[0].ops()[-1] == "W"
+
+
 def test_protected_members_get_no_flush() -> None:
     """Members without a volatile cache need none."""
     rig = Rig("raid5", devices=lambda env, _: Ordered(env, 100 * US))

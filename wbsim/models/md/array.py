@@ -61,8 +61,6 @@ class Array(GenDisk):
         sizes = [member.sectors for member in members if member.sectors is not None]
         self._offset = data_offset(min(sizes)) if sizes else 0
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
-        self._signals = parts.signals
-        self.signals = parts.signals
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
         """md_submit_bio: let *thread* give *bio* to the members."""
@@ -71,9 +69,7 @@ class Array(GenDisk):
         self.stat.in_flight += 1
         if bio.op in (FLUSH, FLUSH_FUA) and not (yield from self._flushes.flush_members(thread, flight)):
             return
-        if bio.end_sector > bio.start_sector:
-            yield from self.make_request(thread, flight)
-        flight.end_part()
+        yield from self._submit_data(thread, flight)
 
     def _submit_data(self, thread: Thread, flight: Flight) -> Steps:
         """md_submit_flush_data: let *thread* submit the data of *flight* behind the flush."""

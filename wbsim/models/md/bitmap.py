@@ -43,7 +43,6 @@ class WriteIntentBitmap:
         self._landings: list[Completion] = []
         self._passes = False
         self._rank = env.next_rank()
-        self.page_writes = 0
 
     def start_write(self, sector: int, sectors: int) -> None:
         """md_bitmap_startwrite: count a write, and mark the page with its bit if the bit is not set."""
@@ -84,32 +83,31 @@ class WriteIntentBitmap:
         if self._passes:
             self._env.call_at(self._env.now + PERIOD_NS, self._rank, self._pass)
 
-    @property
-    def must_write(self) -> bool:
-        """True if a page has a bit that is not on the members yet."""
-        return bool(self._marked)
-
     def write_out(self, thread: Thread) -> Steps:
-        """md_bitmap_unplug: let *thread* write the marked pages to all members, and wait for all writes."""
-        pages, self._marked = {**self._marked, **self._lazy} if self._marked else {}, {}
+        """md_bitmap_unplug: let *thread* write the marked pages to all members, and wait for all writes.
+
+        A page that another thread is writing counts, too, before it has reached all members.
+        """
         landings = [landed for landed in self._landings if not landed.done]
-        if pages:
-            self._lazy = {}
-        for page in pages:
-            self.page_writes += 1
-            for member in self._members:
-                landed = Completion(self._env, BITMAP)
-                landings.append(landed)
-                self._landings = landings
-                bio = Bio(
-                    _START_SECTOR + page * PAGE_SECTORS, PAGE_SECTORS, op=FLUSH_FUA, queue=member, sync=True,
-                    meta=True, nomerge=True, unplug=True, end_io=_complete, context=landed,
-                )  # fmt: skip
-                if (rest := thread.submit_bio(bio)) is not None:
-                    yield from rest
+        writes: list[tuple[int, GenDisk, Completion]] = []
+        if self._marked:
+            pages = {**self._marked, **self._lazy}
+            self._marked, self._lazy = {}, {}
+            writes = [
+                (page, member, Completion(self._env, BITMAP)) for page in pages for member in self._members
+            ]
+            landings += [landed for _, _, landed in writes]
+        self._landings = landings
+        for page, member, landed in writes:
+            bio = Bio(
+                _START_SECTOR + page * PAGE_SECTORS, PAGE_SECTORS, op=FLUSH_FUA, queue=member, sync=True,
+                meta=True, nomerge=True, unplug=True, end_io=_complete, context=landed,
+            )  # fmt: skip
+            if (rest := thread.submit_bio(bio)) is not None:
+                yield from rest
         if landings:
             thread.before_sleep()
-        for landed in list(landings):
+        for landed in landings:
             yield from landed.wait(thread.task)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from wbsim.models.bio import FLUSH_FUA, FUA, READ, Bio
+from wbsim.models.bio import READ, Bio
 from wbsim.models.interfaces import PlugCallback, Thread
 from wbsim.models.md.array import Array, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
@@ -179,8 +179,6 @@ class Parity(Array):
         if bio.op == READ:
             stripe.add_read(part)
             return
-        if bio.op == FLUSH_FUA or bio.op == FUA:
-            stripe.fua = True
         if stripe.add_write(part) and self._bitmap is not None:
             self._bitmap.start_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
             stripe.bitmap_number = self._bitmap_started + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wbsim.models.bio import FLUSH_FUA, FUA
 from wbsim.models.md.flight import Flight
 from wbsim.sim.units import PAGE_SECTORS
 
@@ -28,11 +29,10 @@ class Stripe:
     * ``preread_active``: it may read now.
     * ``bit_delay``: it waits for the write of the bitmap with number ``bitmap_number``.
     * ``plugged``: it is in the plug of a task.
-    * ``visited``: a thread is visiting it.
     * ``reconstructed``: its new parity is in the cache, and not on the members.
     * ``io_started``: pages of it were read or written since it was last inactive.
     * ``full``: it counts as a complete stripe that is being written.
-    * ``fua``: its pages are written with FUA.
+    * ``fua``: its next pages are written with FUA, because one of their bios has it.
     * ``uptodate``: the pages whose contents are in the cache.
     * ``locked``: the pages that are being read or written.
     * ``overwritten``: the pages of which every byte is to be written.
@@ -44,7 +44,7 @@ class Stripe:
     __slots__ = (
         "bit_delay", "bitmap_number", "delayed", "dirty_parts", "fua", "full", "handle", "io_started",
         "locked", "next", "number", "overwritten", "parity", "plugged", "preread_active", "prev",
-        "read_parts", "reads", "reconstructed", "unsafe", "uptodate", "users", "visited", "waits_on",
+        "read_parts", "reads", "reconstructed", "unsafe", "uptodate", "users", "waits_on",
         "writes", "writing",
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ class Stripe:
         self.prev: Stripe | None = None
         self.waits_on: StripeList | None = None
         self.handle = self.delayed = self.preread_active = self.bit_delay = False
-        self.plugged = self.visited = self.reconstructed = self.io_started = False
+        self.plugged = self.reconstructed = self.io_started = False
         self.full = self.fua = False
         self.bitmap_number = 0
         self.uptodate = self.locked = self.overwritten = 0
@@ -99,6 +99,9 @@ class Stripe:
         else:
             self.writing += [part for part in self.dirty_parts if mask >> part.member & 1]
             self.dirty_parts = [part for part in self.dirty_parts if not mask >> part.member & 1]
+        for part in self.writing:
+            op = part.owner.bio.op
+            self.fua = self.fua or op in (FUA, FLUSH_FUA)
         self.writes &= ~mask
         self.overwritten &= ~mask
         self.unsafe |= mask

@@ -69,20 +69,19 @@ class StripeVisits:
         self._faulty = sum(1 << member for member, queue in enumerate(queues) if queue is None)
 
     def visit(self, thread: Thread, stripe: Stripe) -> Steps:
-        """handle_stripe: bring *stripe* further by one step."""
-        stripe.handle = False
-        if stripe.visited:
-            stripe.handle = True
-            return
-        stripe.visited = True
-        stripe.delayed = False
+        """handle_stripe: bring *stripe* further by one step.
+
+        Each page that is read or written has a reference to the stripe, and a visitor has one, too.  So no
+        page is on its way when a visit begins, and no other thread visits the stripe.
+        """
+        stripe.handle = stripe.delayed = False
         reads = writes = 0
         ends_preread = False
         if stripe.reconstructed:
             stripe.reconstructed = False
             writes = stripe.locked & (stripe.parity | stripe.unsafe)
             ends_preread, stripe.preread_active = stripe.preread_active, False
-        if stripe.unsafe:
+        elif stripe.unsafe:
             self._end_writes(stripe)
         copied = xors = 0
         if stripe.reads or stripe.writes & ~stripe.overwritten or (stripe.writes and self._faulty):
@@ -108,18 +107,15 @@ class StripeVisits:
             else:
                 stripe.handle = True
         yield self._charge(thread, copied, xors)
-        if not writes and stripe.reconstructed:
-            stripe.handle = True
         if reads:
             yield from self._submit(thread, stripe, reads, is_read=True)
         if writes:
             yield from self._submit(thread, stripe, writes, is_read=False)
         if ends_preread:
             self._cache.prereading -= 1
-        stripe.visited = False
 
     def _charge(self, thread: Thread, copied: int, xors: int) -> int:
-        """Charge a visit with *copied* pages, and *xors* ones in the parity; return its time (ns)."""
+        """Charge a visit that copies *copied* pages and adds *xors* to parities; return its time (ns)."""
         times = self._times
         ns = copied * times.copy + xors * (times.xor if self._geometry.parities == 1 else times.syndrome)
         thread.spent.parity += ns
@@ -162,7 +158,7 @@ class StripeVisits:
         self._on_drain()
         stripe.locked |= mask | stripe.parity
         stripe.uptodate |= mask | stripe.parity
-        stripe.reconstructed = True
+        stripe.reconstructed = stripe.handle = True
         if not modifies and drained == self._geometry.data and not stripe.full:
             stripe.full = True
             self._cache.full_writes += 1
@@ -193,19 +189,14 @@ class StripeVisits:
 
     def _end_writes(self, stripe: Stripe) -> None:
         """handle_stripe_clean_event: end the writes whose data and parity are on the members."""
-        if stripe.locked & stripe.parity:
-            return
-        safe = stripe.unsafe & ~stripe.locked
-        stripe.unsafe &= ~safe
-        parts = stripe.writing
-        stripe.writing = [part for part in parts if not safe >> part.member & 1] if stripe.unsafe else []
+        pages, parts = ones(stripe.unsafe), stripe.writing
+        stripe.unsafe, stripe.writing = 0, []
         for part in parts:
-            if safe >> part.member & 1:
-                part.owner.end_part()
+            part.owner.end_part()
         if self._bitmap is not None:
-            for _ in range(ones(safe)):
+            for _ in range(pages):
                 self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
-        if stripe.full and not stripe.unsafe:
+        if stripe.full:
             stripe.full = False
             self._cache.full_writes -= 1
 
