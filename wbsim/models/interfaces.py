@@ -583,3 +583,6 @@ class Thread(Protocol):
         Otherwise, yield the result: the bio joins a waiting request or gets a new one, for which the thread
         may sleep.
         """
+
+    def submit_bios(self, bios: Sequence[Bio]) -> Steps:
+        """Submit *bios* in order, to queues of disks; new requests in the plug take their time together."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from wbsim.models.bio import Bio, Request
@@ -19,6 +20,7 @@ from wbsim.sim.engine import Environment
 from wbsim.sim.units import SECTOR_BYTES
 
 _UNBOUNDED: Final = 1 << 40
+_start_of = attrgetter("start_sector")
 
 
 class Plug:
@@ -26,11 +28,10 @@ class Plug:
 
     __slots__ = (
         "_candidates", "_counts_all", "_flush_of_newest", "_flush_sectors", "_max_requests",
-        "_max_requests_mixed", "_rules", "requests",
+        "_max_requests_mixed", "_mixed_above", "_order", "_order_mixed", "_order_scheduler", "requests",
     )  # fmt: skip
 
     def __init__(self, rules: PlugRules) -> None:
-        self._rules = rules
         # Copies: a spec's own attributes are slow to read.
         self._candidates = rules.tried
         self._max_requests = rules.max_requests or _UNBOUNDED
@@ -40,6 +41,10 @@ class Plug:
             _UNBOUNDED if rules.flush_bytes is None else -(-rules.flush_bytes // SECTOR_BYTES)
         )
         self._flush_of_newest = rules.flush_of == "newest"
+        self._order: str = rules.order
+        self._order_scheduler: str = rules.order_scheduler
+        self._order_mixed: str = rules.order_mixed
+        self._mixed_above = rules.mixed_above
         self.requests: list[Request] = []
 
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
@@ -74,13 +79,10 @@ class Plug:
         if count == 0:
             return False
         if count >= self._max_requests:
-            own = 0
-            for request in requests:
-                own += request.queue == queue
             if self._counts_all:
-                if count >= (self._max_requests_mixed if own < count else self._max_requests):
+                if count >= self._max_requests_mixed or not _is_mixed(requests, queue):
                     return True
-            elif own >= self._max_requests:
+            elif sum(request.queue == queue for request in requests) >= self._max_requests:
                 return True
         judged = requests[-1 if self._flush_of_newest else 0]
         return bounds.merges and judged.end_sector - judged.start_sector >= self._flush_sectors
@@ -97,39 +99,32 @@ class Plug:
         requests, self.requests = self.requests, []
         if len(requests) < 2:
             return requests
-        queues = list(dict.fromkeys(request.queue for request in requests))
-        starts = [request.start_sector for request in requests]
-        numbers = [queues.index(request.queue) for request in requests]
-        order = issue_order(self._rules, starts, numbers, direct)
-        return requests if order is None else [requests[place] for place in order]
+        mixed = _is_mixed(requests, requests[0].queue)
+        order = self._order if direct else self._order_scheduler
+        if mixed:
+            order = self._order_mixed if len(requests) > self._mixed_above else self._order_scheduler
+        if order == "lifo":
+            requests.reverse()
+        elif order == "sector":
+            requests.sort(key=_start_of)
+        return _by_queue(requests) if mixed else requests
 
 
-def issue_order(
-    rules: PlugRules, starts: Sequence[int], queues: Sequence[int], direct: bool
-) -> list[int] | None:
-    """Return the order in which the requests of a plug are issued, as places in the plug, queue by queue.
+def _is_mixed(requests: list[Request], queue: object) -> bool:
+    """Return whether some of *requests* belong to another queue than *queue*."""
+    return any(request.queue != queue for request in requests)
 
-    None stands for the order of arrival.  *starts* are the start sectors of the requests, and *queues* are
-    numbers that identify their queues.  *direct*: see `Plug.take`.
-    """
-    mixed = any(queue != queues[0] for queue in queues)
-    order: str = rules.order if direct else rules.order_scheduler
-    if mixed:
-        order = rules.order_mixed if len(starts) > rules.mixed_above else rules.order_scheduler
-    if not mixed and order in ("fifo", "queue"):
-        return None
-    places: list[int] = list(range(len(starts)))
-    if order == "lifo":
-        places.reverse()
-    elif order == "sector":
-        places.sort(key=starts.__getitem__)
-    if mixed:
-        first = {
-            queue: position
-            for position, queue in reversed(list(enumerate(queues[place] for place in places)))
-        }
-        places.sort(key=lambda place: first[queues[place]])
-    return places
+
+def _by_queue(requests: list[Request]) -> list[Request]:
+    """Return *requests* queue by queue, otherwise in the same order."""
+    groups: dict[object, list[Request]] = {}
+    for request in requests:
+        group = groups.get(request.queue)
+        if group is None:
+            groups[request.queue] = [request]
+        else:
+            group.append(request)
+    return [request for group in groups.values() for request in group]
 
 
 class Decision(NamedTuple):

@@ -7,7 +7,7 @@ one plug may hold requests of several queues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -124,15 +124,53 @@ class BlockThread(Thread):
         disk: GenDisk = bio.queue
         if disk.takes_bios:
             return disk.take_bio(self, bio)
-        plug = self._plug
-        if plug is None:
-            return self._make_request(bio)
+        return None if self._joins_plug(bio) else self._make_request(bio)
+
+    def submit_bios(self, bios: Sequence[Bio]) -> Steps:
+        """See `Thread.submit_bios`."""
+        ns = 0
+        for bio in bios:
+            if self._on_queue:
+                self._signals.block_bio_queue.emit(bio=bio, task=self.task)
+            if self._joins_plug(bio):
+                continue
+            queue: Queue = bio.queue
+            if self._plugs_at_once(queue, bio):
+                ns += queue.request_ns
+                continue
+            if ns:
+                yield ns
+                ns = 0
+            yield from self._make_request(bio)
+        if ns:
+            yield ns
+
+    def _joins_plug(self, bio: Bio) -> bool:
+        """blk_attempt_plug_merge: return whether *bio* joined a plugged request."""
+        if self._plug is None:
+            return False
         queue: Queue = bio.queue
-        merge = plug.attempt_merge(bio, queue.bounds)
+        merge = self._plug.attempt_merge(bio, queue.bounds)
         if merge is NEW:
-            return self._make_request(bio)
+            return False
         self._tell(merge, bio)
-        return None
+        return True
+
+    def _plugs_at_once(self, queue: Queue, bio: Bio) -> bool:
+        """Plug a request of *bio* and return True, unless `_make_request` must merge, flush or wait."""
+        plug, wbt = self._plug, queue.wbt if throttled(bio) else None
+        if plug is None or queue.elevator.requests or plug.must_flush(queue, queue.bounds):
+            return False
+        if wbt is not None and not wbt.room(self.background, bio.sync):
+            return False
+        if not queue.pool(bio.sync).take(self.task):
+            return False
+        if wbt is not None:
+            wbt.count += 1
+        self._tell(NEW, bio)
+        plug.add(queue.new_request(bio))
+        self.spent.request += queue.request_ns
+        return True
 
     def _make_request(self, bio: Bio) -> Steps:
         """The rest of blk_mq_submit_bio: merge *bio* in the elevator, or make a new request of it."""
@@ -200,8 +238,12 @@ class BlockThread(Thread):
         return self._issue_to_each(requests)
 
     def _issue_to_each(self, requests: list[Request]) -> Steps:
-        for queue, group in groupby(requests, _queue_of):
-            yield from self._issue_to(queue, list(group))
+        start = 0
+        for end in range(1, len(requests) + 1):
+            queue: Queue = requests[start].queue
+            if end == len(requests) or requests[end].queue is not queue:
+                yield from self._issue_to(queue, requests[start:end])
+                start = end
 
     def _issue_to(self, queue: Queue, requests: list[Request]) -> Steps:
         count = len(requests)
