@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.harness import FIO
 from wbsim.models.catalogue.kernels import KERNELS
 from wbsim.models.io_schedulers.releases import modelled, refusal
-from wbsim.models.md.spec import LEAST_MEMBERS
+from wbsim.models.raid.levels import LEAST_MEMBERS
 from wbsim.models.step_lengths import StepLengths
 
 DISKS = ("loop", "sata-ssd", "sata-disk", "pm9a3", "bm1743", "980-pro-1tb", "seagate-archive-8tb")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.models.md.rig import CHUNK, Rig
 from wbsim.models.bio import READ, Write
-from wbsim.models.md.geometry import COPIES, ParityGeometry
+from wbsim.models.raid.geometry import COPIES, ParityGeometry
 from wbsim.sim.engine import Environment
 from wbsim.sim.units import PAGE_SECTORS, US
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.models.md.geometry import ParityGeometry, data_offset, mirror_places, stripe_places
+from wbsim.models.md.spec import data_offset
+from wbsim.models.raid.geometry import ParityGeometry, mirror_places, stripe_places
 
 MEMBERS = st.integers(1, 12)
 CHUNKS = st.sampled_from([8, 16, 128, 1024, 2048])

@@ -6,21 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.models.md.parity_reads import Plan, plan_of
-from wbsim.models.md.stripe import Stripe, ones
+from wbsim.models.raid.parity_reads import Plan, ones, plan_of
 
 
 def plan(members: int, parities: int, count: int, level: int = 1, faulty: int = 0, **masks: int) -> Plan:
-    """Return the plan for a stripe whose first *written* data pages are written.
+    """Return the plan for a stripe whose first *count* data units are written.
 
-    The parity is on the last members, and *masks* are others of the stripe.
+    The parity is on the last members.  *masks*: ``overwritten``, and ``uptodate`` for cached units.
     """
     data = members - parities
-    stripe = Stripe(0, ((1 << parities) - 1) << data)
-    stripe.writes = stripe.overwritten = (1 << count) - 1
-    for name, mask in masks.items():
-        setattr(stripe, name, mask)
-    return plan_of(stripe, members, faulty, level)
+    writes = (1 << count) - 1
+    absent = (1 << members) - 1 & ~masks.get("uptodate", 0)
+    parity = ((1 << parities) - 1) << data
+    return plan_of(writes, masks.get("overwritten", writes), parity, absent, members, faulty, level)
 
 
 @pytest.mark.parametrize("parities", [1, 2])
@@ -99,12 +97,11 @@ def test_page_to_compute_delays_a_stripe() -> None:
 def test_reads_are_possible_and_needed(members: int, data: st.DataObject, level: int) -> None:
     """No page that is missing, in the cache or on its way is read."""
     masks = st.integers(0, (1 << members) - 1)
-    stripe = Stripe(0, 1 << data.draw(st.integers(0, members - 1)))
-    stripe.writes = data.draw(masks) & ~stripe.parity
-    stripe.overwritten = stripe.writes & data.draw(masks)
-    stripe.uptodate, stripe.locked, faulty = data.draw(masks), data.draw(masks), data.draw(masks)
-    choice = plan_of(stripe, members, faulty, level)
-    assert not choice.reads & (faulty | stripe.uptodate | stripe.locked)
+    parity = 1 << data.draw(st.integers(0, members - 1))
+    writes = data.draw(masks) & ~parity
+    absent, faulty = data.draw(masks), data.draw(masks)
+    choice = plan_of(writes, writes & data.draw(masks), parity, absent, members, faulty, level)
+    assert not choice.reads & (faulty | ~absent)
     if level and choice.ready:
         assert not choice.reads
 

@@ -16,10 +16,10 @@ from wbsim.models.block.spec import QueueLimits
 from wbsim.models.interfaces import Thread
 from wbsim.models.md.flight import Flight
 from wbsim.models.md.flushes import AtOnce, Flushes, InTurn
-from wbsim.models.md.geometry import Place, data_offset
-from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
+from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules, data_offset
 from wbsim.models.md.times import Times
 from wbsim.models.parts import Parts
+from wbsim.models.raid.geometry import Place
 from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
 from wbsim.sim.units import SECTOR_BYTES
@@ -67,9 +67,14 @@ class Array(GenDisk):
         flight = Flight(bio, self._env.now, self.end)
         self._becomes_busy()
         self.stat.in_flight += 1
-        if bio.op in (FLUSH, FLUSH_FUA) and not (yield from self._flushes.flush_members(thread, flight)):
-            return
-        yield from self._submit_data(thread, flight)
+        if bio.op in (FLUSH, FLUSH_FUA):
+            return self._flush_first(thread, flight)
+        return self._submit_data(thread, flight)
+
+    def _flush_first(self, thread: Thread, flight: Flight) -> Steps:
+        """md_flush_request: let *thread* flush the members before the data of *flight*."""
+        if (yield from self._flushes.flush_members(thread, flight)):
+            yield from self._submit_data(thread, flight)
 
     def _submit_data(self, thread: Thread, flight: Flight) -> Steps:
         """md_submit_flush_data: let *thread* submit the data of *flight* behind the flush."""

@@ -16,10 +16,10 @@ from wbsim.models.interfaces import PlugCallback, Thread
 from wbsim.models.md.array import Array, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.flight import Flight
-from wbsim.models.md.geometry import COPIES, Place, mirror_places
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.md.thread import ArrayThread
 from wbsim.models.parts import Parts
+from wbsim.models.raid.geometry import COPIES, Place, mirror_places
 from wbsim.sim.engine import Steps
 
 

@@ -19,14 +19,14 @@ from wbsim.models.interfaces import PlugCallback, Thread
 from wbsim.models.md.array import Array, Member
 from wbsim.models.md.bitmap import WriteIntentBitmap
 from wbsim.models.md.flight import Flight
-from wbsim.models.md.geometry import ParityGeometry, Place
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.md.stripe import PagePart, Stripe
 from wbsim.models.md.stripe_cache import BATCH, StripeCache
-from wbsim.models.md.stripe_visits import PageIo, StripeVisits
+from wbsim.models.md.stripe_visits import BatchWork, PageIo, StripeVisits
 from wbsim.models.md.thread import ArrayThread
 from wbsim.models.md.wait_queue import WaitQueue
 from wbsim.models.parts import Parts
+from wbsim.models.raid.geometry import ParityGeometry, Place
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.time_accounting import STRIPE
 from wbsim.sim.engine import Steps, Wait
@@ -334,9 +334,17 @@ class Parity(Array):
         ns = (len(batch) + released) * self._times.move
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
+        work = BatchWork()
         for stripe in batch:
-            self.ends_on = thread.task.cpu
-            yield from self._visits.visit(thread, stripe)
+            self._visits.visit(stripe, work)
+        if batch:
+            yield self._visits.charge(thread, len(batch), work)
+        self.ends_on = thread.task.cpu
+        for part in work.ended:
+            part.owner.end_part()
+        if work.bios:
+            yield from thread.submit_bios(work.bios)
+        self._cache.prereading -= work.prereads
         if (ready := cond_resched(thread.task)) is not None:
             yield ready
         for stripe in batch:

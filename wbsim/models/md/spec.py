@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, model_validator
 
 from wbsim.models.devices.spec import DeviceSpec
-from wbsim.models.md.geometry import COPIES, data_offset
+from wbsim.models.raid.levels import LEAST_MEMBERS, PARITIES, Level, data_members, has_all_data
 from wbsim.sim.param import (
     BadValue,
     Bytes,
@@ -24,11 +24,9 @@ from wbsim.sim.param import (
 )
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
-Level = Literal["raid0", "raid1", "raid10", "raid5", "raid6"]
-LEAST_MEMBERS: Final[dict[str, int]] = {"raid0": 1, "raid1": 2, "raid10": 2, "raid5": 3, "raid6": 4}
-"""The smallest number of members of each level."""
-PARITIES: Final[dict[str, int]] = {"raid5": 1, "raid6": 2}
-"""The parity pages in a stripe of the levels that have parity."""
+_ALIGNMENT: Final = 2_048  # sectors: 1 MiB
+_MOST_HEADROOM: Final = 128 * 2_048
+_SUPERBLOCK_SECTORS: Final = 24
 
 
 class ArraySpec(Spec):
@@ -65,8 +63,7 @@ class ArraySpec(Spec):
     @property
     def data_members(self) -> float:
         """The number of members whose capacity the array has."""
-        count = len(self.members)
-        return {"raid0": count, "raid1": 1, "raid10": count / COPIES}.get(self.level, count - self.parities)
+        return data_members(self.level, len(self.members))
 
     @property
     def has_bitmap(self) -> bool:
@@ -91,24 +88,12 @@ class ArraySpec(Spec):
         for name in self.faulty:
             if name not in self.members:
                 raise BadValue(f"{name!r} is no member; use one of {', '.join(self.members)}", "faulty")
-        if not self._works():
+        faulty = {self.members.index(name) for name in self.faulty}
+        if not has_all_data(self.level, len(self.members), faulty):
             raise BadValue(
                 f"{self.level} does not work without {', '.join(self.faulty)}; leave one out", "faulty"
             )
         return self
-
-    def _works(self) -> bool:
-        """Return whether all data is there without the faulty members."""
-        faulty = {self.members.index(name) for name in self.faulty}
-        count = len(self.members)
-        if self.level == "raid10":
-            chunks = range(count)
-            return all(
-                any((chunk * COPIES + copy) % count not in faulty for copy in range(COPIES))
-                for chunk in chunks
-            )
-        most = {"raid0": 0, "raid1": count - 1}.get(self.level, self.parities)
-        return len(faulty) <= most
 
 
 class ArrayFacts(NamedTuple):
@@ -121,6 +106,21 @@ class ArrayFacts(NamedTuple):
     stripe: tuple[int, int]
     rotates: bool
     volatile: bool
+
+
+def data_offset(member_sectors: int) -> int:
+    """Return the first sector of data on a member of *member_sectors* sectors, as mdadm chooses it.
+
+    Stands for validate_geometry1 of super1.c [R]: 264192 from 128 GiB on.
+
+    >>> data_offset(1 << 31), data_offset(1 << 21)
+    (264192, 4096)
+    """
+    headroom = _MOST_HEADROOM
+    while headroom << 10 > member_sectors and headroom > 1:
+        headroom >>= 1
+    bitmap = 256 if member_sectors >= 200 << 21 else 128 if member_sectors >= 8 << 21 else 8
+    return -(-(_SUPERBLOCK_SECTORS + bitmap + headroom) // _ALIGNMENT) * _ALIGNMENT
 
 
 def array_facts(array: ArraySpec, members: Sequence[DeviceSpec]) -> ArrayFacts:

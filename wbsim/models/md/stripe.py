@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wbsim.models.bio import FLUSH_FUA, FUA
 from wbsim.models.md.flight import Flight
+from wbsim.models.raid.parity_reads import ones
 from wbsim.sim.units import PAGE_SECTORS
 
 
@@ -154,16 +155,3 @@ class StripeList:
             self.remove(stripe)
             stripes.append(stripe)
         return stripes
-
-
-def ones(mask: int) -> int:
-    """Return the number of members in *mask*.
-
-    >>> ones(0b1011)
-    3
-    """
-    count = 0
-    while mask:
-        mask &= mask - 1
-        count += 1
-    return count

@@ -16,12 +16,11 @@ from wbsim.models.bio import FUA, READ, Bio
 from wbsim.models.block.queue import Queue
 from wbsim.models.interfaces import Thread
 from wbsim.models.md.bitmap import WriteIntentBitmap
-from wbsim.models.md.geometry import ParityGeometry
-from wbsim.models.md.parity_reads import plan_of
-from wbsim.models.md.stripe import Stripe, ones
+from wbsim.models.md.stripe import PagePart, Stripe
 from wbsim.models.md.stripe_cache import StripeCache
 from wbsim.models.md.times import Times
-from wbsim.sim.engine import Steps
+from wbsim.models.raid.geometry import ParityGeometry
+from wbsim.models.raid.parity_reads import Plan, ones, plan_of
 from wbsim.sim.units import PAGE_SECTORS
 
 
@@ -34,6 +33,24 @@ class PageIo:
         self.stripe = stripe
         self.member = member
         self.is_read = is_read
+
+
+class BatchWork:
+    """What follows from the visits to a batch of stripes; the thread does it when their time is over.
+
+    * ``copied``: pages copied to or from the cache.
+    * ``xors``: pages added to a parity.
+    * ``ended``: parts of bios that end.
+    * ``bios``: reads and writes of pages, for the members.
+    * ``prereads``: stripes that no longer read.
+    """
+
+    __slots__ = ("bios", "copied", "ended", "prereads", "xors")
+
+    def __init__(self) -> None:
+        self.copied = self.xors = self.prereads = 0
+        self.ended: list[PagePart] = []
+        self.bios: list[Bio] = []
 
 
 class StripeVisits:
@@ -68,31 +85,28 @@ class StripeVisits:
         self._rmw_level = rmw_level
         self._faulty = sum(1 << member for member, queue in enumerate(queues) if queue is None)
 
-    def visit(self, thread: Thread, stripe: Stripe) -> Steps:
-        """handle_stripe: bring *stripe* further by one step.
+    def visit(self, stripe: Stripe, work: BatchWork) -> None:
+        """handle_stripe: bring *stripe* further by one step, and add to *work* what follows from it.
 
         Each page that is read or written has a reference to the stripe, and a visitor has one, too.  So no
         page is on its way when a visit begins, and no other thread visits the stripe.
         """
         stripe.handle = stripe.delayed = False
-        reads = writes = 0
-        ends_preread = False
-        if stripe.reconstructed:
-            stripe.reconstructed = False
-            writes = stripe.locked & (stripe.parity | stripe.unsafe)
-            ends_preread, stripe.preread_active = stripe.preread_active, False
+        reads = 0
+        writes = stripe.reconstructed
+        if writes:
+            self._write(stripe, work)
         elif stripe.unsafe:
-            self._end_writes(stripe)
-        copied = xors = 0
+            self._end_writes(stripe, work)
         if stripe.reads or stripe.writes & ~stripe.overwritten or (stripe.writes and self._faulty):
-            copied += self._end_reads(stripe)
+            self._end_reads(stripe, work)
             reads, rebuilt = self._fetch(stripe)
             stripe.uptodate |= rebuilt
             stripe.locked |= reads
             stripe.handle = stripe.handle or rebuilt != 0
-            xors = ones(rebuilt) * self._geometry.data
+            work.xors += ones(rebuilt) * self._geometry.data
         if stripe.writes and not writes:
-            plan = plan_of(stripe, self._geometry.members, self._faulty, self._rmw_level)
+            plan = self._plan(stripe)
             if plan.waits:
                 stripe.handle = True
                 if stripe.preread_active:
@@ -102,25 +116,30 @@ class StripeVisits:
                     stripe.delayed = True
             elif plan.ready and not stripe.locked and not stripe.bit_delay:
                 drained = self._reconstruct(stripe, plan.modifies)
-                copied += drained
-                xors += 2 * drained if plan.modifies else self._geometry.data
+                work.copied += drained
+                work.xors += 2 * drained if plan.modifies else self._geometry.data
             else:
                 stripe.handle = True
-        yield self._charge(thread, copied, xors)
         if reads:
-            yield from self._submit(thread, stripe, reads, is_read=True)
-        if writes:
-            yield from self._submit(thread, stripe, writes, is_read=False)
-        if ends_preread:
-            self._cache.prereading -= 1
+            self._add_bios(stripe, reads, True, work)
 
-    def _charge(self, thread: Thread, copied: int, xors: int) -> int:
-        """Charge a visit that copies *copied* pages and adds *xors* to parities; return its time (ns)."""
+    def _plan(self, stripe: Stripe) -> Plan:
+        """handle_stripe_dirtying: return how the parity of *stripe* is made."""
+        members = self._geometry.members
+        return plan_of(
+            stripe.writes, stripe.overwritten, stripe.parity,
+            (1 << members) - 1 & ~stripe.locked & ~stripe.uptodate,
+            members, self._faulty, self._rmw_level,
+        )  # fmt: skip
+
+    def charge(self, thread: Thread, visits: int, work: BatchWork) -> int:
+        """Charge *thread* for *visits* that led to *work*; return their time (ns)."""
         times = self._times
-        ns = copied * times.copy + xors * (times.xor if self._geometry.parities == 1 else times.syndrome)
+        added = times.xor if self._geometry.parities == 1 else times.syndrome
+        ns = work.copied * times.copy + work.xors * added
         thread.spent.parity += ns
-        thread.spent.md += times.handle
-        return ns + times.handle
+        thread.spent.md += visits * times.handle
+        return ns + visits * times.handle
 
     def _fetch(self, stripe: Stripe) -> tuple[int, int]:
         """handle_stripe_fill: return the pages to read, and the pages to compute from the others."""
@@ -164,11 +183,20 @@ class StripeVisits:
             self._cache.full_writes += 1
         return drained
 
-    def _submit(self, thread: Thread, stripe: Stripe, mask: int, is_read: bool) -> Steps:
-        """ops_run_io: submit a bio for each page of *mask*; a faulty member gets none."""
+    def _write(self, stripe: Stripe, work: BatchWork) -> None:
+        """Write the data and the parity of *stripe*, which are in the cache."""
+        stripe.reconstructed = False
+        if stripe.preread_active:
+            stripe.preread_active = False
+            work.prereads += 1
+        self._add_bios(stripe, stripe.locked & (stripe.parity | stripe.unsafe), False, work)
+
+    def _add_bios(self, stripe: Stripe, mask: int, is_read: bool, work: BatchWork) -> None:
+        """ops_run_io: add a bio for each page of *mask* to *work*; a faulty member gets none."""
         op = READ if is_read else FUA if stripe.fua else "W"
-        if mask and not is_read:
+        if not is_read:
             stripe.fua = False
+        sector = self._offset + stripe.number * PAGE_SECTORS
         for member, queue in enumerate(self._queues):
             if not mask >> member & 1:
                 continue
@@ -178,37 +206,33 @@ class StripeVisits:
                 continue
             stripe.io_started = True
             stripe.users += 1
-            bio = Bio(
-                self._offset + stripe.number * PAGE_SECTORS, PAGE_SECTORS,
-                op=op if queue.has_cache or is_read else "W", queue=queue, sync=is_read,
-                nomerge=op == FUA and queue.has_cache, unplug=is_read,
-                end_io=self._end_page, context=PageIo(stripe, member, is_read),
+            work.bios.append(
+                Bio(
+                    sector, PAGE_SECTORS,
+                    op=op if queue.has_cache or is_read else "W", queue=queue, sync=is_read,
+                    nomerge=op == FUA and queue.has_cache, unplug=is_read,
+                    end_io=self._end_page, context=PageIo(stripe, member, is_read),
+                )
             )  # fmt: skip
-            if (rest := thread.submit_bio(bio)) is not None:
-                yield from rest
 
-    def _end_writes(self, stripe: Stripe) -> None:
+    def _end_writes(self, stripe: Stripe, work: BatchWork) -> None:
         """handle_stripe_clean_event: end the writes whose data and parity are on the members."""
-        pages, parts = ones(stripe.unsafe), stripe.writing
-        stripe.unsafe, stripe.writing = 0, []
-        for part in parts:
-            part.owner.end_part()
         if self._bitmap is not None:
-            for _ in range(pages):
+            for _ in range(ones(stripe.unsafe)):
                 self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
+        work.ended += stripe.writing
+        stripe.unsafe, stripe.writing = 0, []
         if stripe.full:
             stripe.full = False
             self._cache.full_writes -= 1
 
-    def _end_reads(self, stripe: Stripe) -> int:
-        """ops_run_biofill: end the reads of pages that are in the cache; return the pages copied."""
+    def _end_reads(self, stripe: Stripe, work: BatchWork) -> None:
+        """ops_run_biofill: end the reads of pages that are in the cache."""
         ready = stripe.reads & stripe.uptodate & ~stripe.locked
         if not ready:
-            return 0
+            return
         parts = stripe.read_parts
         stripe.reads &= ~ready
         stripe.read_parts = [part for part in parts if not ready >> part.member & 1]
-        for part in parts:
-            if ready >> part.member & 1:
-                part.owner.end_part()
-        return ones(ready)
+        work.ended += [part for part in parts if ready >> part.member & 1]
+        work.copied += ones(ready)

@@ -8,9 +8,9 @@ from typing import Any
 from wbsim.models.interfaces import Thread
 from wbsim.models.md.array import Array, Member
 from wbsim.models.md.flight import Flight
-from wbsim.models.md.geometry import stripe_places
 from wbsim.models.md.spec import ArraySpec, MdCosts, MdRules
 from wbsim.models.parts import Parts
+from wbsim.models.raid.geometry import stripe_places
 from wbsim.sim.engine import Steps
 from wbsim.sim.units import PAGE_BYTES
 

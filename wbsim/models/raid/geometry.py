@@ -1,31 +1,15 @@
 """The places of an array's sectors on its members.  Pure.
 
-Stands for raid0_map_submit_bio, raid10_find_phys with the layout near=2, raid5_compute_sector with the layout
-left-symmetric, and the data offset that mdadm chooses (validate_geometry1 of super1.c [R]).
+Stands for raid0_map_submit_bio, raid10_find_phys with the layout near=2, and raid5_compute_sector with the
+layout left-symmetric.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-_ALIGNMENT: Final = 2_048  # sectors: 1 MiB
-_MOST_HEADROOM: Final = 128 * 2_048
-_SUPERBLOCK_SECTORS: Final = 24
 COPIES: Final = 2
 """The copies that RAID10 keeps (near=2)."""
-
-
-def data_offset(member_sectors: int) -> int:
-    """Return the first sector of data on a member of *member_sectors* sectors: 264192 from 128 GiB on.
-
-    >>> data_offset(1 << 31), data_offset(1 << 21)
-    (264192, 4096)
-    """
-    headroom = _MOST_HEADROOM
-    while headroom << 10 > member_sectors and headroom > 1:
-        headroom >>= 1
-    bitmap = 256 if member_sectors >= 200 << 21 else 128 if member_sectors >= 8 << 21 else 8
-    return -(-(_SUPERBLOCK_SECTORS + bitmap + headroom) // _ALIGNMENT) * _ALIGNMENT
 
 
 class Place(NamedTuple):

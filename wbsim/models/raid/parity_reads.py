@@ -1,11 +1,12 @@
-"""The reads that a write to a part of a stripe needs first (handle_stripe_dirtying in raid5.c).  Pure.
+"""The reads that a write to a part of a stripe needs first, by the smaller number of reads.  Pure.
+
+Stands for handle_stripe_dirtying in raid5.c, where a unit of a stripe is a page.  Controllers have the same
+rule, with strips as units.
 
 Members are bits: bit i of a mask stands for member i.
 """
 
 from __future__ import annotations
-
-from wbsim.models.md.stripe import Stripe, ones
 
 
 class Plan:
@@ -27,16 +28,19 @@ class Plan:
         self.waits = waits
 
 
-def plan_of(stripe: Stripe, members: int, faulty: int, rmw_level: int) -> Plan:
-    """Return how the parity of *stripe* is made, by the smaller number of reads.
+def plan_of(
+    writes: int, overwritten: int, parity: int, absent: int, members: int, faulty: int, rmw_level: int
+) -> Plan:
+    """Return how new parity is made.
 
+    * *writes*: the units with data to write; *overwritten*: those of which every byte is to be written.
+    * *parity*: the units with parity.
+    * *absent*: the units whose old contents are not in the cache.
     * *members*: the number of members, of which those in the mask *faulty* are not there.
     * *rmw_level*: 0 forbids read-modify-write, 1 prefers reconstruct-write of equal ones, and 2 the other.
     """
-    every = (1 << members) - 1
-    absent = every & ~stripe.locked & ~stripe.uptodate
-    for_modify = (stripe.writes | stripe.parity) & absent
-    for_reconstruct = every & ~stripe.overwritten & ~stripe.parity & absent
+    for_modify = (writes | parity) & absent
+    for_reconstruct = absent & ~overwritten & ~parity
     if rmw_level == 0:
         rmw, rcw = 2, 1
     else:
@@ -47,3 +51,16 @@ def plan_of(stripe: Stripe, members: int, faulty: int, rmw_level: int) -> Plan:
         reads = for_modify & ~faulty
         return Plan(True, reads, rmw == 0, reads != 0 or rmw > members)
     return Plan(False, for_reconstruct & ~faulty, for_reconstruct == 0, for_reconstruct != 0)
+
+
+def ones(mask: int) -> int:
+    """Return the number of members in *mask*.
+
+    >>> ones(0b1011)
+    3
+    """
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
