@@ -340,7 +340,7 @@ class Parity(Array):
         if batch:
             yield self._visits.charge(thread, len(batch), work)
         self.ends_on = thread.task.cpu
-        for part in work.ended:
+        for part in work.part_ends:
             part.owner.end_part()
         if work.bios:
             yield from thread.submit_bios(work.bios)

@@ -36,20 +36,20 @@ class PageIo:
 
 
 class BatchWork:
-    """What follows from the visits to a batch of stripes; the thread does it when their time is over.
+    """The consequences of the visits to a batch of stripes; the thread takes them when their time is over.
 
     * ``copied``: pages copied to or from the cache.
     * ``xors``: pages added to a parity.
-    * ``ended``: parts of bios that end.
+    * ``part_ends``: parts of bios that end.
     * ``bios``: reads and writes of pages, for the members.
     * ``prereads``: stripes that no longer read.
     """
 
-    __slots__ = ("bios", "copied", "ended", "prereads", "xors")
+    __slots__ = ("bios", "copied", "part_ends", "prereads", "xors")
 
     def __init__(self) -> None:
         self.copied = self.xors = self.prereads = 0
-        self.ended: list[PagePart] = []
+        self.part_ends: list[PagePart] = []
         self.bios: list[Bio] = []
 
 
@@ -95,7 +95,7 @@ class StripeVisits:
         reads = 0
         writes = stripe.reconstructed
         if writes:
-            self._write(stripe, work)
+            self._write_pages_of(stripe, work)
         elif stripe.unsafe:
             self._end_writes(stripe, work)
         if stripe.reads or stripe.writes & ~stripe.overwritten or (stripe.writes and self._faulty):
@@ -135,8 +135,8 @@ class StripeVisits:
     def charge(self, thread: Thread, visits: int, work: BatchWork) -> int:
         """Charge *thread* for *visits* that led to *work*; return their time (ns)."""
         times = self._times
-        added = times.xor if self._geometry.parities == 1 else times.syndrome
-        ns = work.copied * times.copy + work.xors * added
+        ns_each = times.xor if self._geometry.parities == 1 else times.syndrome
+        ns = work.copied * times.copy + work.xors * ns_each
         thread.spent.parity += ns
         thread.spent.md += visits * times.handle
         return ns + visits * times.handle
@@ -183,7 +183,7 @@ class StripeVisits:
             self._cache.full_writes += 1
         return drained
 
-    def _write(self, stripe: Stripe, work: BatchWork) -> None:
+    def _write_pages_of(self, stripe: Stripe, work: BatchWork) -> None:
         """Write the data and the parity of *stripe*, which are in the cache."""
         stripe.reconstructed = False
         if stripe.preread_active:
@@ -220,7 +220,7 @@ class StripeVisits:
         if self._bitmap is not None:
             for _ in range(ones(stripe.unsafe)):
                 self._bitmap.end_write(stripe.number * PAGE_SECTORS, PAGE_SECTORS)
-        work.ended += stripe.writing
+        work.part_ends += stripe.writing
         stripe.unsafe, stripe.writing = 0, []
         if stripe.full:
             stripe.full = False
@@ -234,5 +234,5 @@ class StripeVisits:
         parts = stripe.read_parts
         stripe.reads &= ~ready
         stripe.read_parts = [part for part in parts if not ready >> part.member & 1]
-        work.ended += [part for part in parts if ready >> part.member & 1]
+        work.part_ends += [part for part in parts if ready >> part.member & 1]
         work.copied += ones(ready)

@@ -1,4 +1,4 @@
-"""What md and the controllers know of RAID levels: where data and parity lie, and what a write must read.
+"""The RAID levels: the places of data and parity, and the reads that a write needs first.  Pure.
 
-Pure: arrays are made of it in `models.md` (the kernel) and in `models.devices.controller`.
+`models.md` (the kernel) and `models.devices.controller` make arrays of it.
 """
