@@ -32,6 +32,8 @@ STATES: dict[str, list[list[str]]] = {
     "seagate-archive-8tb": [[], [_SHINGLES], [_SHINGLES, 'cache = "0 B"']],
 }
 """By drive, the keys of its device of which one list is drawn."""
+CONTROLLER = "perc-h710"
+"""The drive whose keys `controllers` draws."""
 FLUSHERS = (
     '{ kind = "per_bdi" }', '{ kind = "pdflush" }',
     '{ kind = "pdflush", min_threads = 1, max_threads = 3 }',
@@ -58,6 +60,32 @@ def step_lengths() -> st.SearchStrategy[StepLengths]:
 
 
 @st.composite
+def controllers(draw: st.DrawFn) -> list[str]:
+    """Draw the keys of a RAID controller: up to 12 members, perhaps degraded, and a small cache."""
+    level = draw(st.sampled_from(sorted(LEAST_MEMBERS)))
+    count = draw(st.integers(max(LEAST_MEMBERS[level], 2), 12))
+    count -= count % 2 if level == "raid10" else 0
+    strip = draw(st.sampled_from([4, *CHUNKS]))
+    watermark = draw(st.sampled_from([0, 0.5, 1]))
+    member = draw(st.sampled_from([name for name in DISKS if name != "loop"]))
+    lines = [
+        f'level = "{level}"',
+        f'members = {{ like = "{member}", count = {count} }}',
+        f'strip = "{strip} KiB"',
+        f'cache = "{strip * draw(st.sampled_from([1, 3, 40]))} KiB"',
+        f"high_watermark = {watermark}",
+        f"low_watermark = {watermark / 2}",
+        f'policy = "{draw(st.sampled_from(["write_back", "write_through", "always_write_back"]))}"',
+        f'battery = "{draw(st.sampled_from(["good", "learning", "failed"]))}"',
+        f'flush_after = "{draw(st.sampled_from(["3 ms", "4 s"]))}"',
+        f"depth = {draw(st.sampled_from([1, 5, 64]))}",
+    ]
+    if level != "raid0" and draw(st.booleans()):
+        lines.append(f"faulty = [{draw(st.integers(0, count - 1))}]")
+    return lines
+
+
+@st.composite
 def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
     """Draw the disk *name*: a device, and a queue with any scheduler that *kernel* has, any depth and
     number of requests.
@@ -65,10 +93,11 @@ def queues(draw: st.DrawFn, name: str, kernel: str) -> list[str]:
     there = [name for name in modelled() if refusal(name, kernel) is None]
     scheduler = draw(st.sampled_from(there))
     batch = ", fifo_batch = 3" if scheduler in ("deadline", "mq-deadline") else ""
-    disk = draw(st.sampled_from(DISKS))
+    disk = draw(st.sampled_from((*DISKS, CONTROLLER)))
+    lines = draw(controllers() if disk == CONTROLLER else st.sampled_from(STATES[disk]))
     return [
         f'machine.disks.{name}.like = "{disk}"',
-        *(f"machine.disks.{name}.device.{line}" for line in draw(st.sampled_from(STATES[disk]))),
+        *(f"machine.disks.{name}.device.{line}" for line in lines),
         f'machine.disks.{name}.queue.elevator = {{ scheduler = "{scheduler}"{batch} }}',
         f"machine.disks.{name}.queue.nr_requests = {draw(st.sampled_from([4, 31, 128]))}",
         f"machine.disks.{name}.queue.driver_depth = {draw(st.sampled_from([1, 3, 128]))}",

@@ -190,7 +190,7 @@ def test_queue_follows_from_the_interface(interface: str, of: str) -> None:
     ("line", "told"),
     [
         ('queue.like = "scsi"',
-         "queue.like: 'scsi' is not known; use one of 'sata', 'sas', 'usb', 'nvme', 'virtio'"),
+         "queue.like: 'scsi' is not known; use one of 'sata', 'sas', 'raid', 'usb', 'nvme', 'virtio'"),
         ('device.outer = { value = "9 MB/s", origin = "felt", source = "x" }',
          "device.outer: has the origin 'felt'; use one of calibrated, measured, specified, assumed"),
         ('device.outer = { value = "9 MB/s", low = "10 MB/s", high = "20 MB/s" }',

@@ -59,7 +59,8 @@ ARRAY = '{ kind = "raid0", chunk = "64 KiB", members = { like = "sata-disk", cou
         ),
         (
             "sda", ['machine.device = { kind = "raid0", chunk = "64 KiB", members = [{}] }'],
-            "machine.device.members.0.kind: is missing; use one of disk, loop, null, raid0, ssd, write_cache",
+            "machine.device.members.0.kind: is missing; use one of controller, disk, loop, null, raid0, ssd,"
+            " write_cache",
         ),
     ],
 )  # fmt: skip

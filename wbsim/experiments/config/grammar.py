@@ -173,7 +173,7 @@ class QueueKeys(Keys):
     * ``like``: The interface of the drive; the kernel's release decides the queue that it gets.
     """
 
-    like: Annotated[Literal["sata", "sas", "usb", "nvme", "virtio"], _NONE]
+    like: Annotated[Literal["sata", "sas", "raid", "usb", "nvme", "virtio"], _NONE]
 
 
 class DeviceKeys(Keys):

@@ -186,11 +186,19 @@ def ignored_options(programs: Iterable[tuple[str, str, Sequence[str]]]) -> str |
 
 
 def uneven_members(machines: Iterable[MachineSpec]) -> str | None:
-    """Return a note on the arrays whose members differ in size, or None."""
+    """Return a note on the arrays and controllers whose members differ in size, or None."""
     lines = {}
     for machine in machines:
-        for name, array in machine.arrays.items():
-            devices = {member: machine.disks[member].device.capacity for member in array.members}
+        groups = {
+            name: {member: machine.disks[member].device for member in array.members}
+            for name, array in machine.arrays.items()
+        }
+        for name, disk in machine.disks.items():
+            parts = disk.device.parts().get("members", ())
+            if isinstance(parts, tuple):
+                groups[name] = {f"member {number}": part for number, part in enumerate(parts)}
+        for name, members in groups.items():
+            devices = {member: device.capacity for member, device in members.items()}
             sizes = {member: size for member, size in devices.items() if size is not None}
             if len(set(sizes.values())) > 1:
                 least = min(sizes, key=lambda member: sizes[member])

@@ -11,7 +11,7 @@ from wbsim.models.catalogue.on_demand import OnDemand
 from wbsim.models.kernel_rules.lookup import rule_for
 from wbsim.models.kernel_rules.table import LEGACY, NVME, ONE_QUEUE, SATA, VIRTIO
 from wbsim.models.release import Release
-from wbsim.sim.param import Given, Inputs, assumed, specified
+from wbsim.sim.param import Given, Inputs, assumed, measured, specified
 from wbsim.sim.units import KIB, MIB
 
 _LIMITS: Final = "docs/kernel/merging.md#limits-of-a-request"
@@ -40,6 +40,15 @@ def sas_queue(release: Release) -> Inputs:
     segments = assumed(128, "mpt3sas: MPT3SAS_SG_DEPTH [R]", 128, 256)
     fua = specified(True, "drivers/scsi/sd.c: DPOFUA of the drive's mode pages [R]")
     return _scsi_queue(release, _NO_LIMIT, segments, depth, fua)
+
+
+def raid_queue(release: Release) -> Inputs:
+    """Return the inputs of the queue of an array behind a RAID controller."""
+    depth = assumed(256, "drivers/scsi/megaraid: MEGASAS_DEFAULT_CMD_PER_LUN [R]", 64, 1_014)
+    largest = measured(MIB, "a public listing of a RAID adapter: max_hw_sectors_kb 1 024")
+    segments = measured(257, "a public listing of a RAID adapter: max_segments")
+    fua = specified(False, "drivers/scsi/sd.c: DPOFUA of the mode pages [R]; the cache is protected")
+    return _scsi_queue(release, largest, segments, depth, fua)
 
 
 def usb_queue(release: Release) -> Inputs:
@@ -145,7 +154,8 @@ def _one_hardware_queue(release: Release, *, multi_queue: bool, depth: int) -> I
 
 
 _QUEUES: Final[Mapping[str, Callable[[Release], Inputs]]] = {
-    "sata": sata_queue, "sas": sas_queue, "usb": usb_queue, "nvme": nvme_queue, "virtio": virtio_queue,
+    "sata": sata_queue, "sas": sas_queue, "raid": raid_queue, "usb": usb_queue, "nvme": nvme_queue,
+    "virtio": virtio_queue,
 }  # fmt: skip
 
 

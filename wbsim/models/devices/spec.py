@@ -8,7 +8,20 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import Field, model_validator
 
 from wbsim.models.kinds import kind_field
-from wbsim.sim.param import BadValue, Bytes, BytesOrNone, BytesPerS, Count, Flag, Ns, Real, Spec
+from wbsim.models.raid.levels import LEAST_MEMBERS, Level, data_members, has_all_data
+from wbsim.sim.param import (
+    BadValue,
+    Bytes,
+    BytesOrNone,
+    BytesPerS,
+    Count,
+    CountOrNone,
+    Flag,
+    Interval,
+    Ns,
+    Real,
+    Spec,
+)
 from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 
 _BLOCKS_TO_COLLECT: Final = 4
@@ -357,6 +370,98 @@ class WriteCacheSpec(DeviceSpec):
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
         """See `DeviceSpec.parts`."""
         return {"behind": self.behind}
+
+
+class ControllerSpec(DeviceSpec):
+    """A RAID controller with a cache.
+
+    * ``level``: ``raid0``, ``raid1``, ``raid10`` (pairs of members), ``raid5`` or ``raid6``.
+    * ``strip``: the part on one member before the next member follows, and the size of a line of the cache.
+    * ``members``: the devices: a list, or one device and its ``count``.
+    * ``faulty``: members that failed, counted from 0; the array runs degraded.
+    * ``cache``: the part of the cache that holds writes.
+    * ``policy``: whether a write ends in the cache: ``write_back`` while the battery is good,
+      ``always_write_back`` even if it is not, and ``write_through`` never.
+    * ``battery``: the state of the battery or capacitor: ``good``, ``learning`` (it is being discharged and
+      charged), or ``failed``.
+    * ``learns_in_write_back``: the battery protects the cache while it is ``learning``, too.
+    * ``high_watermark``: the cache begins to destage when more than this share of it is dirty.
+    * ``low_watermark``: it stops at this share.
+    * ``flush_after``: data is destaged after this time even below the watermark.
+    * ``depth``: the number of rows that are destaged at once.
+    * ``link``: the rate at which data comes and goes.
+    * ``command_time``: the additional time of each command.
+    * ``parity_rate``: the rate at which data is added to parity.
+    """
+
+    kind: Literal["controller"] = "controller"
+    level: Level
+    strip: Bytes
+    members: Annotated[tuple[AnyDevice, ...], Field(min_length=1)]
+    faulty: tuple[CountOrNone, ...] = ()
+    cache: Bytes
+    policy: Literal["write_back", "write_through", "always_write_back"]
+    battery: Literal["good", "learning", "failed"] = "good"
+    learns_in_write_back: Flag = False
+    high_watermark: Annotated[Real, Field(ge=0, le=1)]
+    low_watermark: Annotated[Real, Field(ge=0, le=1)]
+    flush_after: Interval
+    depth: Count
+    link: BytesPerS
+    command_time: Ns
+    parity_rate: BytesPerS
+
+    @model_validator(mode="after")
+    def _check(self) -> ControllerSpec:
+        count = len(self.members)
+        if self.strip & (self.strip - 1) or self.strip < PAGE_BYTES:
+            raise BadValue(
+                f"{self.strip} B is not a power of two from {PAGE_BYTES} B on; give one, such as 64 KiB",
+                "strip",
+            )
+        if self.cache < self.strip:
+            raise BadValue(f"{self.cache} B is less than one strip; give at least {self.strip} B", "cache")
+        if count < LEAST_MEMBERS[self.level] or (self.level == "raid10" and count % 2):
+            need = f"{LEAST_MEMBERS[self.level]} members or more"
+            need = "an even number of members" if self.level == "raid10" else need
+            raise BadValue(f"{self.level} needs {need}, and has {count}; give others", "members")
+        for number in self.faulty:
+            if number >= count:
+                raise BadValue(f"there is no member {number}; use 0 to {count - 1}", "faulty")
+        if not has_all_data(self.level, count, set(self.faulty)):
+            names = ", ".join(map(str, self.faulty))
+            raise BadValue(f"{self.level} does not work without members {names}; leave one out", "faulty")
+        if self.low_watermark > self.high_watermark:
+            raise BadValue(
+                f"{self.low_watermark} is above high_watermark, {self.high_watermark}; give a lower share",
+                "low_watermark",
+            )
+        return self
+
+    @property
+    def writes_back(self) -> bool:
+        """True if a write ends when it is in the cache."""
+        protected = self.battery == "good" or (self.battery == "learning" and self.learns_in_write_back)
+        return self.policy == "always_write_back" or (self.policy == "write_back" and protected)
+
+    @property
+    def _data(self) -> int:
+        return int(data_members(self.level, len(self.members)))
+
+    @property
+    def capacity(self) -> int | None:
+        """See `DeviceSpec.capacity`; the smallest member counts, in whole strips."""
+        sizes = [member.capacity for member in self.members if member.capacity is not None]
+        return min(sizes) // self.strip * self.strip * self._data if sizes else None
+
+    @property
+    def stripe(self) -> tuple[int, int]:
+        """See `DeviceSpec.stripe`: the strip, and a row of data strips."""
+        return (0, 0) if self.level == "raid1" else (self.strip, self.strip * self._data)
+
+    def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
+        """See `DeviceSpec.parts`."""
+        return {"members": self.members}
 
 
 class NullSpec(DeviceSpec):
