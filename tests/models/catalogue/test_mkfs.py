@@ -86,6 +86,7 @@ def test_ext4_geometry_equals_the_output_of_the_tools(row: list[str]) -> None:
     assert [str(number) for number in ext4_geometry(place, CHECKED)] == numbers
     made = made_ext4(place, CHECKED)
     assert made.journal.blocks == int(numbers[-1])
+    assert made.stripe == place.stripe_width // (4 * KIB)
     runs = made.geometry.journal_runs
     assert (runs[0][0], sum(runs[-1])) == (int(first), int(behind))
 

@@ -21,11 +21,11 @@ from wbsim.models.page_cache.pages import DELAYED, HELD, MAPPED
 from wbsim.models.time_accounting import Spent
 
 
-def ext4(kernel: str = "6.18", processors: int = 2) -> NewBlocks:
+def ext4(kernel: str = "6.18", processors: int = 2, stripe: int = 0) -> NewBlocks:
     """Return the block allocation of a fresh ext4 with 96 groups, whose bitmaps have been read."""
     rules: Any = KERNELS[kernel].filesystems["ext4"]
     geometry = FILESYSTEMS["loop-ext4"].geometry
-    mballoc = Mballoc(geometry, by_order=rules.by_order)
+    mballoc = Mballoc(geometry, by_order=rules.by_order, stripe=stripe)
     for flex in range(geometry.flexes):
         mballoc.read_bitmaps(flex)
     return NewBlocks(mballoc, rules, processors, geometry.groups, [])
@@ -167,6 +167,22 @@ def test_goal_outside_the_filesystem_is_the_first_block() -> None:
     of.tree.insert(100, 40, 1)
     of.tree.insert(800, last - 99, 1)
     assert [fs.goal(inode(), of, page) for page in (0, 60, 700, 899, 900)] == [0, 0, 640, last, 0]
+
+
+@pytest.mark.parametrize(
+    ("stripe", "least", "most"), [(0, 512, 512), (48, 48, 528), (512, 512, 512), (700, 700, 700)]
+)
+def test_processor_keeps_whole_stripes_for_small_files(stripe: int, least: int, most: int) -> None:
+    """A locality group asks for the least multiple of the stripe from 512 blocks on.
+
+    Its run begins at a stripe, and has at least one.
+    """
+    fs = ext4(stripe=stripe)
+    block, length = fs.of_locality_group(task(), 2 * GROUP_BLOCKS, 5)
+    ((first, rest),) = fs.locality_groups[0]
+    assert (length, first) == (5, block + 5)
+    assert least <= length + rest <= most
+    assert not stripe or block % stripe == 0
 
 
 def test_full_disk_takes_back_held_blocks() -> None:

@@ -203,6 +203,56 @@ def test_blocks_given_back_over_a_group_s_end_are_divided() -> None:
     assert list(Mballoc(FEW, by_order=False).extents())[2] == Free(at(2, 0), GROUP_BLOCKS)
 
 
+def test_stripes_get_the_blocks_that_a_real_kernel_gave() -> None:
+    """Linux 6.18, mke2fs -E stride=16,stripe_width=48: group 49 of 8 GiB, whose first 1 025 blocks are used.
+
+    300 files of 20 KiB got eight runs for 528 blocks, the least multiple of 48 from 512 on.  Files of 96, 144
+    and 480 blocks followed.  The last of them got 224 blocks behind its first 256, by another search, and one
+    of 528 blocks came next.
+    """
+    worn, begins, sizes = BlockGroup(49, 1_025), list[int](), list[int]()
+    for length in [528] * 8 + [96, 144, 480]:
+        piece = worn.aligned_piece(48, length)
+        assert piece is not None
+        assert worn.take(*piece)
+        begins.append(worn.first_block + piece.first)
+        sizes.append(piece.size)
+    assert begins == [
+        1_606_704, 1_606_800, 1_606_944, 1_607_184, 1_607_712, 1_608_240, 1_608_336, 1_608_480,
+        1_608_720, 1_608_816, 1_608_960,
+    ]  # fmt: skip
+    assert sizes == [80, 112, 224, 496, 528, 80, 112, 224, 96, 144, 256]
+    assert worn.take(1_608_960 + 256 - worn.first_block, 224)
+    last = worn.aligned_piece(48, 528)
+    assert last is not None
+    assert worn.first_block + last.first == 1_609_440
+
+
+def test_request_of_whole_stripes_begins_at_one() -> None:
+    """Stripes of 48 blocks: 144 blocks begin at a stripe, and 128, a power of two, at a buddy."""
+    of = Mballoc(FEW, by_order=False, stripe=48)
+    assert of.take_exactly(at(2, 0), 100)
+    starts = {length: of.find(2, length) for length in (144, 100, 128)}
+    assert starts[144][0] % 48 == 0
+    assert starts[144][1] >= 48
+    assert starts[100][1] == 100
+    assert starts[128][0] % 128 == 0
+    of.check()
+
+
+def test_goal_of_one_stripe_must_be_aligned() -> None:
+    """ext4_mb_find_by_goal: 48 blocks are taken at a goal only if that begins a stripe; others always are."""
+    of = Mballoc(FEW, by_order=False, stripe=48)
+    assert not of.take_exactly(48 * 700 + 8, 48)
+    assert of.take_exactly(48 * 700 + 8, 47)
+    assert of.take_exactly(48 * 710, 48)
+
+
+def test_group_without_a_whole_stripe_serves_any_blocks() -> None:
+    """Free runs of less than a stripe: the request is not aligned."""
+    assert group((8, 40), (100, 50)).aligned_piece(48, 96) is None
+
+
 def test_partial_last_group_ends_where_the_device_ends() -> None:
     """The last group of 100 blocks has two blocks of metadata and the blocks behind them, but no more."""
     geometry = Geometry(blocks=3 * GROUP_BLOCKS + 100, flex_groups=4, descriptor_blocks=1, journal_blocks=64)

@@ -261,6 +261,9 @@ def made_ext4(target: Target, release: Release) -> Ext4Spec:
             "flex_groups": specified(16, f"{_E2FSPROGS}: flex_bg_size"),
             "descriptors": specified(geometry.descriptor_blocks * PAGE_BYTES, f"{_E2FSPROGS}: resize_inode"),
             "inodes_per_group": specified(geometry.group_inodes, f"{_E2FSPROGS}: inode_ratio of mke2fs.conf"),
+            "stripe_width": specified(
+                target.stripe_width or None, f"{_E2FSPROGS}: the stripe of the array (io_opt)"
+            ),
             "journal": {
                 **_EXT4_JOURNAL,
                 "size": specified(

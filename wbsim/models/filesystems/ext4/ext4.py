@@ -43,7 +43,7 @@ def ext4(
     kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry
     costs = MapCosts(flusher_costs, ROOT_EXTENTS, RandomFactors(parts, "map"), parts.hand_off)
     in_line = rules.groups_in_line(sb.rotates)
-    mballoc = Mballoc(geometry, by_order=rules.by_order, groups_in_line=in_line)
+    mballoc = Mballoc(geometry, by_order=rules.by_order, groups_in_line=in_line, stripe=spec.stripe)
     journal = Journal(
         parts=parts, queue=sb.bdi.queue, spec=spec.journal, block_ns=flusher_costs.journal_ns,
         runs=geometry.journal_runs, first_block=sb.first_block,

@@ -3,8 +3,9 @@
 Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group and ext4_mb_complex_scan_group
 (fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
 
-Left out: the groups' locks, stripes, CR_BEST_AVAIL_LEN, the order of the lists before 6.17.  Left out also:
-reserved blocks, and blocks that are freed and not yet committed.  Only the first search of a mount reads
+Left out: the groups' locks, CR_BEST_AVAIL_LEN, the order of the lists before 6.17.  Left out also:
+reserved blocks, and blocks that are freed and not yet committed; to 6.1, a group without an aligned
+stripe was passed over.  Only the first search of a mount reads
 bitmaps ahead, and ext4lazyinit reads none.
 """
 
@@ -105,6 +106,23 @@ class BlockGroup:
                 break
         return best
 
+    def aligned_piece(self, stripe: int, length: int) -> Free | None:
+        """ext4_mb_scan_aligned: return the first piece at a multiple of *stripe* blocks, or None.
+
+        The piece has at least *stripe* blocks, and more up to *length* if they are in the same buddies.
+        """
+        for run in self.runs():
+            start = run.first + -(self.first_block + run.first) % stripe
+            if start + stripe > run.first + run.size:
+                continue
+            end = next(
+                buddy.first + buddy.size
+                for buddy in _buddies(run)
+                if buddy.first + buddy.size >= start + stripe
+            )
+            return Free(start, min(end - start, length))
+        return None
+
     def runs(self) -> Iterator[Free]:
         """Return the free runs, by block."""
         return (Free(first, size) for first, size in self._runs.items())
@@ -158,10 +176,16 @@ class Mballoc:
     and reads their bitmaps.
 
     Otherwise, and with few groups, a search goes from group to group and reads each bitmap on its way.
+
+    A request of whole stripes (*stripe* blocks; 0: there are none) begins at a multiple of them, but may
+    become shorter.  Before, a buddy of its length is tried, if that is a power of two.
     """
 
-    def __init__(self, geometry: Geometry, *, by_order: bool, groups_in_line: int = 0) -> None:
+    def __init__(
+        self, geometry: Geometry, *, by_order: bool, groups_in_line: int = 0, stripe: int = 0
+    ) -> None:
         self.geometry = geometry
+        self.stripe = stripe
         self._count = geometry.groups  # a copy: `find` reads it for each request
         self._by_order = by_order and self._count >= _LINEAR_SCAN_GROUPS
         self._in_line_groups = min(groups_in_line, self._count) if self._by_order else self._count
@@ -184,6 +208,8 @@ class Mballoc:
 
     def take_exactly(self, block: int, length: int) -> bool:
         """Take exactly these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL)."""
+        if length == self.stripe and block % length:
+            return False
         number, offset = divmod(block, GROUP_BLOCKS)
         return number < self._count and self._take(self._group(number), offset, length)
 
@@ -200,7 +226,8 @@ class Mballoc:
                 or self._find_average(group, length)
                 or self._find_piece(group, length)
             )
-            if extent is not None and (extent[1] == length or len(self.groups) == self._count):
+            least = self.stripe if self._takes_stripes(length) else length
+            if extent is not None and (extent[1] >= least or len(self.groups) == self._count):
                 return extent
             if len(self.groups) == self._count:
                 return 0, 0
@@ -289,11 +316,20 @@ class Mballoc:
         for number in numbers:  # no generator: mypyc would read all bitmaps at once
             group = self._group(number)
             if group.average_run >= length:
+                if self._takes_stripes(length):
+                    piece = group.aligned_piece(self.stripe, length)
+                    if piece is not None:
+                        self._take(group, piece.first, piece.size)
+                        return group.first_block + piece.first, piece.size
                 piece = group.best_piece(length)
                 assert piece is not None, "a run has the average length at least"
                 self._take(group, piece.first, length)
                 return group.first_block + piece.first, length
         return None
+
+    def _takes_stripes(self, length: int) -> bool:
+        """Return whether *length* blocks are whole stripes."""
+        return self.stripe > 0 and length % self.stripe == 0
 
     def find_in(self, number: int, length: int) -> tuple[int, int]:
         """Take *length* blocks of the first run in group *number* that has them, or as `find` does."""

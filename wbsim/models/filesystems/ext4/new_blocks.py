@@ -42,6 +42,8 @@ class NewBlocks:
         self._files = files
         self.goals = [0] * (1 if rules.goals == "one" else min(processors, -(-groups // 4)))
         self.locality_groups: list[list[tuple[int, int]]] = [[] for _ in range(processors)]
+        stripe = mballoc.stripe or 1
+        self._group_prealloc = -(-GROUP_PREALLOC_PAGES // stripe) * stripe
 
     def hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """ext4_mb_group_or_file: hold blocks for *count* pages from *page* on, or for more around them."""
@@ -100,7 +102,7 @@ class NewBlocks:
             run = min(enough, key=lambda run: abs(run[0] - goal))
             runs.remove(run)
         else:
-            run = self.find(goal // GROUP_BLOCKS, max(GROUP_PREALLOC_PAGES, count))
+            run = self.find(goal // GROUP_BLOCKS, max(self._group_prealloc, count))
         block, free = run
         if free > count:
             runs.append((block + count, free - count))

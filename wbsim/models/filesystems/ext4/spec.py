@@ -176,6 +176,8 @@ class Ext4Spec(FilesystemSpec):
     * ``descriptors``: the bytes of group descriptors, and of the descriptors reserved for growing; whole
       blocks of 4 KiB.
     * ``inodes_per_group``: the number of inodes in a group; 8 192 for an inode every 16 KiB.
+    * ``stripe_width``: the stripe width of the array below; whole blocks (stripe_width of mke2fs -E).
+      Without it, or if it is larger than a group, blocks are not aligned.
     * ``auto_da_alloc``: a file that replaces another one, by rename(2) or after a truncation to nothing, is
       written back before the rename or at its close(2).  False: the mount option noauto_da_alloc.
     """
@@ -186,6 +188,7 @@ class Ext4Spec(FilesystemSpec):
     flex_groups: Count
     descriptors: BytesOrNone
     inodes_per_group: Annotated[Count, Field(multiple_of=INODES_PER_BLOCK, le=GROUP_BLOCKS)] = GROUP_INODES
+    stripe_width: Bytes | None = None
     auto_da_alloc: Flag = True
     journal: JournalSpec
 
@@ -198,7 +201,10 @@ class Ext4Spec(FilesystemSpec):
             raise BadValue(message, "size")
         if self.size > MOST_BYTES:
             raise BadValue(f"{self.size} B is more than {MOST_BYTES} B; give at most 64 TiB", "size")
-        for name, size in (("descriptors", self.descriptors), ("journal.size", self.journal.size)):
+        for name, size in (
+            ("descriptors", self.descriptors), ("journal.size", self.journal.size),
+            ("stripe_width", self.stripe_width or 0),
+        ):  # fmt: skip
             if size % PAGE_BYTES:
                 raise BadValue(
                     f"{size} B is not a whole number of blocks; give a multiple of {PAGE_BYTES} B",
@@ -232,6 +238,12 @@ class Ext4Spec(FilesystemSpec):
             self.journal.blocks,
             self.inodes_per_group,
         )
+
+    @property
+    def stripe(self) -> int:
+        """The blocks of a stripe, to which the allocator aligns requests; 0: there is none (s_stripe)."""
+        blocks = (self.stripe_width or 0) // PAGE_BYTES
+        return blocks if 1 < blocks <= GROUP_BLOCKS else 0
 
     @property
     def most_files(self) -> int:
