@@ -51,8 +51,12 @@ class Rig:
 
     def submit(self, number: int, start: int, sectors: int, op: str = "W") -> None:
         """Submit a request, whose end `ends` has under *number*."""
-        request = Request(Bio(start, sectors, op=op))
-        self.controller.submit(request, lambda: self.ends.update({number: self.env.now}))
+
+        def end() -> None:
+            assert number not in self.ends, "a request ended twice"
+            self.ends[number] = self.env.now
+
+        self.controller.submit(Request(Bio(start, sectors, op=op)), end)
 
     def run_for_a_second(self) -> None:
         """Run until one second has passed."""
@@ -202,6 +206,15 @@ def test_mirrors_share_the_reads() -> None:
     assert [len(device.requests) for device in rig.devices] == [0, 0, 4, 4]
 
 
+def test_idle_member_is_read_first() -> None:
+    """Two reads of one strip with a pause between them: the first member of the pair is idle both times."""
+    rig = Rig("raid10", 4)
+    rig.submit(0, 0, 8, READ)
+    rig.env.call_at(MS, LAST, lambda: rig.submit(1, 0, 8, READ))
+    rig.env.run()
+    assert [len(device.requests) for device in rig.devices] == [2, 0, 0, 0]
+
+
 def test_degraded_read_needs_all_other_members() -> None:
     """RAID5 without the member that has the strip: the other three are read."""
     rig = Rig("raid5", 4, faulty=[0])
@@ -289,6 +302,8 @@ def test_bytes_written_to_the_members_add_up(level: str, data: st.DataObject) ->
         ("raid5", 3, {"faulty": [3]}, "faulty"),
         ("raid5", 3, {"faulty": [0, 1]}, "faulty"),
         ("raid10", 4, {"faulty": [2, 3]}, "faulty"),
+        ("raid1", 2, {"faulty": [0, 1]}, "faulty"),
+        ("raid0", 2, {"faulty": [0]}, "faulty"),
         ("raid5", 3, {"low_watermark": 0.6}, "low_watermark"),
     ],
 )

@@ -106,6 +106,21 @@ def test_oldest_row_is_the_one_that_was_written_first() -> None:
     assert rows.oldest_ns == 6
 
 
+def test_row_filled_on_its_way_is_complete() -> None:
+    """Row 0 leaves, is filled again, and passes row 1 when it may leave again."""
+    rows = DirtyRows(2, STRIP)
+    rows.add(0, 8, 0)
+    row = rows.take(0)
+    assert row is not None
+    rows.add(0, 2 * STRIP, 1)
+    rows.add(2 * STRIP, 2 * STRIP + 8, 1)
+    rows.end(row)
+    again, last = rows.take(1), rows.take(1)
+    assert again is not None
+    assert last is not None
+    assert (again.number, last.number) == (0, 1)
+
+
 def test_cached_sectors_are_found_in_both_copies_of_a_row() -> None:
     """A part of a strip is on its way, and the next part has come since: together they serve a read."""
     rows = DirtyRows(1, STRIP)
