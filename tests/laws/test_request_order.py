@@ -5,18 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws.test_any_scenario import EXAMPLES, PHASES
 from tests.strategies import scenarios, step_lengths
 from tests.waits import Clock
 from wbsim.experiments.config.experiment import parse
-from wbsim.models.bio import FLUSH
+from wbsim.models.bio import FLUSH, FLUSH_FUA, FUA
 from wbsim.models.machine import build
 from wbsim.models.step_lengths import StepLengths
 from wbsim.models.tracepoints import Signals
 from wbsim.sim.units import MS
+
+_FLUSHES: Final = (FLUSH, FLUSH_FUA, FUA)
+LOG_RECORD: Final = """
+title = "a commit record passes by a write of the data"
+[scenario]
+machine.like = "loop-vm"
+machine.processors.count = 4
+kernel.like = "2.6.39"
+kernel.dirty.dirty_bytes = "1 MiB"
+kernel.dirty.dirty_background_bytes = "900 KiB"
+kernel.writeback.interval = "7 ms"
+kernel.writeback.expire = "0 ms"
+sync_after = true
+machine.disks.d0.like = "980-pro-1tb"
+machine.disks.d0.queue.elevator = { scheduler = "cfq" }
+machine.disks.d0.queue.nr_requests = 4
+machine.disks.d0.queue.driver_depth = 128
+mounts.m0 = { like = "loop-ext4", disk = "d0", at = "/m0", size = "4 GiB" }
+mounts.m1 = { like = "loop-ext4", disk = "d0", at = "/m1", size = "4 GiB" }
+mounts.m2 = { like = "loop-ext4", disk = "d0", at = "/m2", size = "4 GiB" }
+programs.p0 = { command = "fs_mark -k -S3 -n 58 -s 65536 -L 2 -d /m1/0 -d /m1/1", start = "40 ms" }
+programs.p1 = { command = "fallocate -n -l 64K /m2/shared", start = "3 ms" }
+programs.p2 = { command = "dd if=/dev/zero of=/m0/p2x8 bs=64k count=21 conv=fsync", start = "3 ms" }
+"""
 
 FIFO_BATCH: Final = 3
 """The batch of deadline in each drawn queue."""
@@ -51,7 +75,7 @@ class Order:
         name = request.queue.name
         waiting = self._waiting.setdefault(name, {})
         if request not in waiting:
-            assert not waiting or request.op == FLUSH, "only a flush passes by requests that wait"
+            assert not waiting or request.op in _FLUSHES, "only blk-flush passes by requests that wait"
             return
         match self._schedulers[name]:
             case "noop" | "none":
@@ -110,6 +134,7 @@ class Order:
 
 @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(), st.integers(1, 9), step_lengths())
+@example(LOG_RECORD, 2, StepLengths(calls=2))
 def test_each_scheduler_keeps_its_order_in_any_scenario(text: str, seed: int, lengths: StepLengths) -> None:
     """noop and none keep the order of arrival; deadline and CFQ keep the rules of `Order`."""
     (case,) = parse(text, "x.toml").cases
