@@ -71,6 +71,15 @@ def test_job_without_a_name_shares_no_file() -> None:
     assert spec.paths() == [["a.0.0"], ["b.0.0"], [], []]
 
 
+def test_more_jobs_of_one_name_are_clones() -> None:
+    """numjobs=3 instead of the command's 1: the files of all jobs exist before the run."""
+    spec = spec_of("--name=a --overwrite=1", numjobs=3)
+    assert spec.paths() == [["a.0.0"], ["a.1.0"], ["a.2.0"]]
+    assert [path for path, _ in spec.overwrites()] == ["a.0.0", "a.1.0", "a.2.0"]
+    with pytest.raises(ValueError, match="job 2 has no name, so it has no files; give it a name"):
+        spec_of("--overwrite=1 --name=a --name=b", numjobs=3)
+
+
 def test_as_many_names_as_files_are_given() -> None:
     """Without nrfiles, the names count; another number is refused."""
     assert spec_of("--name=a --filename=f:g:h").of_job("nrfiles", 0) == 3

@@ -119,8 +119,8 @@ class FioSpec(WorkloadSpec):
     * ``directories``: the directories of the files: one for all jobs, or one for each.  A file name that is
       absolute has none.
     * ``names``: the names of the jobs, in their order.  fio calls a file NAME.CLONE.NUMBER, so jobs of equal
-      names in different directories, and the clones of a job, have different files.  A job without a name
-      writes files that no other program writes.
+      names in different directories, and the clones of a job, have different files.  If all jobs have one
+      name, it is that of more jobs, too.  A job without a name writes files that no other program writes.
     * ``filename``: the names of the files of a job in its directory, with colons between them; "": those that
       follow from its name.
     * ``filename_format``: the format of these, with $jobname, $jobnum and $filenum.
@@ -253,7 +253,14 @@ class FioSpec(WorkloadSpec):
                 raise BadValue("without a runtime the job would never end; give runtime", "time_based")
             if self.of_job("rate", number) and self.of_job("rate_iops", number):
                 raise BadValue("a job has one rate; give rate or rate_iops", "rate_iops")
+        self._check_paths()
         return self
+
+    def _check_paths(self) -> None:
+        """Check that each job has files that exist before the run, if it overwrites them."""
+        for number, paths in enumerate(self.paths()):
+            if self.of_job("overwrite", number) and not paths:
+                raise BadValue(f"job {number} has no name, so it has no files; give it a name", "overwrite")
 
     def _check_blocks(self, number: int) -> None:
         """Check that a job that appends, or has io_uring, has blocks of one size that fit into pages."""
@@ -282,6 +289,12 @@ class FioSpec(WorkloadSpec):
         value = getattr(self, option)
         return value[number] if isinstance(value, tuple) else value
 
+    def name_of(self, number: int) -> str:
+        """Return the name of the job with this *number*; if all have one name, more jobs are its clones."""
+        if number < len(self.names):
+            return self.names[number]
+        return self.names[0] if len(set(self.names)) == 1 else ""
+
     def directory_of(self, number: int) -> str:
         """Return the directory for the files of the job with this *number*."""
         return self.directories[number % len(self.directories)]
@@ -304,12 +317,12 @@ class FioSpec(WorkloadSpec):
         for number in range(self.numjobs):
             directory, filename = self.directory_of(number), self.of_job("filename", number)
             names = filename.split(":") if filename else []
-            if number < len(self.names):
-                path = plain_path(f"{directory}/{self.names[number]}")
+            if name := self.name_of(number):
+                path = plain_path(f"{directory}/{name}")
                 clone, clones[path] = clones[path], clones[path] + 1
                 if not names:
                     form = self.of_job("filename_format", number) or "$jobname.$jobnum.$filenum"
-                    form = form.replace("$jobname", self.names[number]).replace("$jobnum", str(clone))
+                    form = form.replace("$jobname", name).replace("$jobnum", str(clone))
                     files = range(self.of_job("nrfiles", number))
                     names = [form.replace("$filenum", str(file)) for file in files]
             paths.append([
@@ -451,7 +464,7 @@ def _job(parts: Parts, spec: FioSpec, number: int, paths: Sequence[str], app_ns:
         after_others=spec.of_job("stonewall", number),
         blocks=None if fits else blocks,
         bounds=_bounds_of(spec, number),
-        name=spec.names[number] if number < len(spec.names) else "",
+        name=spec.name_of(number),
         after=[other for other in range(number) if spec.names[other : other + 1] == (awaited,)],
         files=Files(paths, prepares=prepares, pages=-(-filesize // PAGE_BYTES)),
         syncs=_syncs_of(spec, number),
