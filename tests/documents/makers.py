@@ -19,6 +19,7 @@ import pandas as pd
 
 from tests.desk.rows import rows
 from tests.desk.table import lines
+from tests.documents.array_figures import figures_of_arrays
 from tests.documents.places import CONFIGS, EXAMPLES, RATE_TITLE, ROOT
 from wbsim.experiments.captures.conditions import Options, conditions_of
 from wbsim.experiments.captures.merge_decisions import steps_of
@@ -260,6 +261,32 @@ def extents_streams(directory: Path) -> dict[str, str]:
     return {"extents.csv": data.to_csv(index=False, float_format="%.6g")}
 
 
+def raid(directory: Path) -> dict[str, str]:
+    """Return the curves of the experiments with arrays and with a controller."""
+    sweeps = {
+        "raid-threads": ("raid_threads.toml", "threads", "file_rate", "write_iops", "read_iops"),
+        "raid-allocsize": (
+            "raid_allocsize.toml", "mounts.data.allocsize", "extents_per_file", "read_iops",
+            "on_disk_bandwidth",
+        ),
+        "stripe-cache": (
+            "stripe_cache.toml", "machine.arrays.md0.stripe_cache_size", "file_bandwidth", "read_iops",
+        ),
+        "controller": ("controller.toml", "jobs", "write_iops", "w_await"),
+    }  # fmt: skip
+    data = {}
+    for name, (config, x, *figures) in sweeps.items():
+        of = _dataset(directory / name, config)
+        columns = of[["variant", x, *(COLUMNS[figure] for figure in figures)]]
+        data[f"{name}.csv"] = columns.to_csv(index=False, float_format="%.6g")
+    return data
+
+
+def raid_figures(_: Path) -> dict[str, str]:
+    """Return the published figures of arrays and controllers, beside the model."""
+    return {"raid-figures": figures_of_arrays()}
+
+
 def patches(directory: Path) -> dict[str, str]:
     """Return the wall time and processors of each operation with V13's patches, alone and combined."""
     of = _dataset(directory, "patches.toml")
@@ -420,6 +447,8 @@ MAKERS = (
     Maker(fsync_drives, ("fsync-drives.csv",)),
     Maker(big_copy, ("big-copy.csv",)),
     Maker(small_limits, ("small-limits.csv",)),
+    Maker(raid, ("raid-threads.csv", "raid-allocsize.csv", "stripe-cache.csv", "controller.csv")),
+    Maker(raid_figures, ("raid-figures",)),
     Maker(drives, ("drives",)),
     Maker(p13, ("p13",)),
     Maker(j09, ("j09",)),

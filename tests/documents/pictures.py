@@ -134,6 +134,15 @@ def _small_limits(path: Path) -> Figure:
     return line_picture(frame, key, figures, usual_lines(frame, key), _title(config), None)
 
 
+def _allocsizes(path: Path) -> Figure:
+    """Draw the extents and parity reads of RAID6, as `wbsim plot --y` does; the swept key is a size."""
+    key, config = "mounts.data.allocsize", "raid_allocsize.toml"
+    frame = _frame(path)
+    frame = with_setting(frame, key, list(frame[key]))
+    figures = ("extents_per_file", "read_iops", "on_disk_bandwidth")
+    return line_picture(frame, key, figures, usual_lines(frame, key), _title(config), None)
+
+
 def _eras(path: Path) -> Figure:
     """Draw the requests of each era, as `wbsim replay --kernel` does; an era without data has none."""
     document = json.loads(path.read_text())
@@ -175,6 +184,10 @@ def _time(title: Callable[[], str], path: Path) -> Figure:
 
 PICTURES: Final[Mapping[str, Picture]] = {
     "big-copy": Picture("big-copy.csv", partial(_time, partial(_title, "big_copy.toml"))),
+    "controller": Picture(
+        "controller.csv",
+        partial(_lines, "controller.toml", "jobs", ("write_iops", "w_await")),
+    ),
     "disk": Picture("disk.csv", partial(_disk, "eight")),
     "eras": Picture("eras.json", _eras),
     "extents": Picture(
@@ -202,7 +215,19 @@ PICTURES: Final[Mapping[str, Picture]] = {
             ("file_rate", "system_processors", "waiting_processors"),
         ),
     ),
+    "raid-allocsize": Picture("raid-allocsize.csv", _allocsizes),
+    "raid-threads": Picture(
+        "raid-threads.csv",
+        partial(_lines, "raid_threads.toml", "threads", ("file_rate", "write_iops", "read_iops")),
+    ),
     "small-limits": Picture("small-limits.csv", _small_limits),
+    "stripe-cache": Picture(
+        "stripe-cache.csv",
+        partial(
+            _lines, "stripe_cache.toml", "machine.arrays.md0.stripe_cache_size",
+            ("file_bandwidth", "read_iops"),
+        ),
+    ),
     "threads": Picture(
         "threads.csv",
         partial(

@@ -23,7 +23,7 @@ BY_HAND = {  # 16 000 sectors are 8.192 MB, in four seconds; 1 000 requests, 3 0
     "system_processors": (2.25 / 4, "1"), "on_disk_time": (nan, "s"), "on_disk_requests": (nan, "1"),
     "on_disk_size": (nan, "MB"), "on_disk_iops": (nan, "1/s"), "on_disk_bandwidth": (nan, "MB/s"),
     "on_disk_request_size": (nan, "KiB"), "on_disk_merged": (nan, "%"), "dirty_at_end": (0.0, "MiB"),
-    "w_await": (2.5, "ms"), "r_await": (nan, "ms"), "on_disk_w_await": (nan, "ms"),
+    "w_await": (2.5, "ms"), "r_await": (nan, "ms"), "read_iops": (0.0, "1/s"), "on_disk_w_await": (nan, "ms"),
     "dirty": (15.0, "MiB"), "writeback": (1.5, "MiB"), "background": (50.0, "MiB"), "limit": (100.0, "MiB"),
     "flushers": (1.0, "1"), "held_writers": (1.5, "1"), "written_back": (36.0, "MiB"),
     "write_amplification": (nan, "1"), "flash_written": (0.0, "MB"), "flushed": (36.0, "MiB"),
@@ -67,7 +67,8 @@ IDLE = replace(
     on_disk_time=0.0,
 )  # fmt: skip
 UNKNOWN = {
-    "file_rate", "create_rate", "write_iops", "write_bandwidth", "request_size", "merged", "utilisation",
+    "file_rate", "create_rate", "write_iops", "read_iops", "write_bandwidth", "request_size", "merged",
+    "utilisation",
     "system_cpu", "kernel_cpu", "file_bandwidth", "extents_per_file", "mean_extent", "waiting_processors",
     "system_processors", "on_disk_iops", "on_disk_bandwidth", "on_disk_request_size", "on_disk_merged",
     "w_await", "r_await", "on_disk_w_await", "write_amplification",
@@ -145,6 +146,7 @@ def test_await_of_several_disks_is_the_mean_of_requests() -> None:
     }
     run = replace(RUN, disks=disks)
     assert FIGURES["r_await"].whole(run) == 3.0
+    assert FIGURES["read_iops"].whole(run) == 4 / RUN.wall_time
     assert FIGURES["w_await"].whole(run) == pytest.approx(1.9)
 
 

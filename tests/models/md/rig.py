@@ -39,7 +39,7 @@ class Rig:
     def __init__(
         self, level: Any, members: int = 4, *, kernel: str = "6.12", volatile: bool = False,
         costs: MdCosts = FREE, devices: Callable[[Environment, int], Any] | None = None,
-        faulty: Sequence[int] = (), bitmap: bool = False, request_ns: int = 0, **keys: Any,
+        faulty: Sequence[int] = (), bitmap: bool = False, region: int = MIB, request_ns: int = 0, **keys: Any,
     ) -> None:  # fmt: skip
         self.env = Environment()
         self.env.most_at_once = 200_000
@@ -61,7 +61,7 @@ class Rig:
             for name, device in zip(names, self.devices, strict=True)
         ]
         self.spec = ArraySpec(
-            level=level, members=names, chunk=CHUNK * SECTOR_BYTES, bitmap_chunk=MIB if bitmap else 0,
+            level=level, members=names, chunk=CHUNK * SECTOR_BYTES, bitmap_chunk=region if bitmap else 0,
             faulty=tuple(names[number] for number in faulty), **keys,
         )  # fmt: skip
         self.array: Array = new_array(

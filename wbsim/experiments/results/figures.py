@@ -312,6 +312,13 @@ _FIGURES: Final = (
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
     ),
     Figure(
+        "read_iops",
+        "1/s",
+        "read requests per second of wall time, such as those for the parity of an array (r/s of iostat)",
+        lambda o: share(_of_disks(o).reads, o.wall_time),
+        lambda a, b: _per_s(b.reads - a.reads, a, b),
+    ),
+    Figure(
         "request_size",
         "KiB",
         "mean size of a write request (wareq-sz of iostat)",

@@ -6,6 +6,7 @@ it is on its way to the members, later writes to it make a new row, which leaves
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 
 from sortedcontainers import SortedDict
@@ -39,7 +40,8 @@ class DirtyRows:
         self._data = data
         self._strip = strip_sectors
         self.lines = self.leaving_lines = 0
-        self._rows: dict[int, Row] = {}  # in the order of their first writes
+        self._rows: dict[int, Row] = {}
+        self._by_age: deque[Row] = deque()  # in the order of their first writes, with some that have left
         self._on_way: dict[int, Row] = {}
         self._complete: SortedDict[int, Row] = SortedDict()  # rows that may leave, complete or not
         self._partial: SortedDict[int, Row] = SortedDict()
@@ -72,6 +74,7 @@ class DirtyRows:
             row = self._rows.get(number)
             if row is None:
                 row = self._rows[number] = Row(number, now_ns)
+                self._by_age.append(row)
                 if number not in self._on_way:
                     self._partial[number] = row
             if not rows or rows[-1] is not row:
@@ -119,9 +122,10 @@ class DirtyRows:
     @property
     def oldest_ns(self) -> int | None:
         """The time of the first write to the row that has waited longest; None: no row waits."""
-        for row in self._rows.values():
-            return row.since_ns
-        return None
+        rows = self._by_age
+        while rows and self._rows.get(rows[0].number) is not rows[0]:
+            rows.popleft()
+        return rows[0].since_ns if rows else None
 
     def has(self, number: int, position: int, first: int, behind: int) -> bool:
         """Return whether sectors *first* to *behind* of a strip are all in the cache."""
