@@ -10,7 +10,7 @@ and reshape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from wbsim.models.parts import Parts
 from wbsim.models.raid.geometry import ParityGeometry, Place
 from wbsim.models.scheduler.cpu import cond_resched
 from wbsim.models.time_accounting import STRIPE
-from wbsim.sim.engine import Steps, Wait
+from wbsim.sim.engine import Steps
 from wbsim.sim.invariants import require
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS
 
@@ -305,8 +305,10 @@ class Parity(Array):
                     self._put(stripe)
             if not self.open_plugs:
                 cache.activate_delayed()
-            if not (yield from self._visit_batch(thread, released)):
+            batch = cache.batch()
+            if not batch and not released:
                 break
+            yield from self._visit_batch(thread, batch, released)
         if self._grows:
             self._grows = False
             cache.size += 1
@@ -315,8 +317,12 @@ class Parity(Array):
     def _work_beside(self, thread: Thread) -> Steps:
         """raid5_do_work: visit stripes until none is left."""
         thread.start_plug()
-        while (yield from self._visit_batch(thread, self._take_released())):
-            pass
+        while True:
+            released = self._take_released()
+            batch = self._cache.batch()
+            if not batch and not released:
+                break
+            yield from self._visit_batch(thread, batch, released)
         yield from thread.finish_plug()
 
     def _take_released(self) -> int:
@@ -326,11 +332,8 @@ class Parity(Array):
             self._put(stripe)
         return len(released)
 
-    def _visit_batch(self, thread: Thread, released: int) -> Generator[Wait, None, bool]:
-        """handle_active_stripes: visit some stripes; return whether there was anything to do."""
-        batch = self._cache.batch()
-        if not batch and not released:
-            return False
+    def _visit_batch(self, thread: Thread, batch: list[Stripe], released: int) -> Steps:
+        """handle_active_stripes: visit the stripes of *batch*; *released* references were dropped before."""
         ns = (len(batch) + released) * self._times.move
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
@@ -349,7 +352,6 @@ class Parity(Array):
             yield ready
         for stripe in batch:
             self._put(stripe)
-        return True
 
     def _end_io(self, context: Any) -> None:
         """raid5_align_endio: a read beside the cache has ended."""
