@@ -61,3 +61,11 @@ def test_full_plug_is_flushed_before_the_next_bio(wbt: bool) -> None:
     requests, times, *_ = history(starts, True, True, era="3.11", depth=128, wbt=wbt)
     assert len(requests) == 40
     assert times[0] < times[-1]
+
+
+def test_bio_joins_a_request_that_waits_for_the_driver() -> None:
+    """A full plug was flushed to a driver that takes one request; the next bio joins the third that waits."""
+    starts = [*(3 * number for number in range(17)), 7]
+    at_once = history(starts, True, True, era="3.11", depth=1)
+    assert (48, 16) in at_once[0]
+    assert at_once == history(starts, False, True, era="3.11", depth=1)

@@ -169,6 +169,13 @@ def test_goal_outside_the_filesystem_is_the_first_block() -> None:
     assert [fs.goal(inode(), of, page) for page in (0, 60, 700, 899, 900)] == [0, 0, 640, last, 0]
 
 
+@pytest.mark.parametrize(("width", "stripe"), [(4 << 10, 0), (8 << 10, 2), (128 << 20, 32_768), (1 << 30, 0)])
+def test_tiny_and_huge_stripes_do_not_count(width: int, stripe: int) -> None:
+    """ext4_get_stripe_size turns them off."""
+    spec: Any = FILESYSTEMS["loop-ext4"]
+    assert spec.model_copy(update={"stripe_width": width}).stripe == stripe
+
+
 @pytest.mark.parametrize(
     ("stripe", "least", "most"), [(0, 512, 512), (48, 48, 528), (512, 512, 512), (700, 700, 700)]
 )
