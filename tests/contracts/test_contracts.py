@@ -10,6 +10,7 @@ from tests.harness import FIO, loop_config, only, run_small
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.models.catalogue.data_files import part_in
+from wbsim.models.catalogue.drives import DRIVES
 from wbsim.models.catalogue.kernels import KERNELS, PLUG_RULES
 from wbsim.models.catalogue.machines import MACHINES
 from wbsim.models.kinds import kinds
@@ -22,6 +23,7 @@ DEVICES: dict[str, Any] = {
     "ssd": part_in("drives", "p13-ssd")["device"],
     "disk": part_in("drives", "sata-disk")["device"],
     "raid0": MACHINES["p13-vm"].disks["vdb"].device.inputs(),
+    "controller": DRIVES["perc-h710"].device.inputs(),
     "write_cache": MACHINES["n10-vm"].disks["vdb"].device.inputs(),
 }
 
@@ -35,7 +37,7 @@ def test_every_device_has_a_contract_test() -> None:
 def test_every_device_completes_all_writes(kind: str) -> None:
     """The writers finish, no page is lost, and the expected number of files is made."""
     changes = {"machine.device": DEVICES[kind]}
-    if kind in ("disk", "write_cache"):  # they are too small for 500 TB
+    if kind in ("controller", "disk", "write_cache"):  # they are too small for 500 TB
         changes |= {"filesystem.size": 500 * 10**9, "filesystem.agcount": 4}
     machine = run_small(changes=changes, files=100 if kind == "disk" else 500)
     cache, files = machine.cache, 1_200 if kind == "disk" else 6_000

@@ -276,8 +276,8 @@ def raid(directory: Path) -> dict[str, str]:
     }  # fmt: skip
     data = {}
     for name, (config, x, *figures) in sweeps.items():
-        of = _dataset(directory / name, config)
-        columns = of[["variant", x, *(COLUMNS[figure] for figure in figures)]]
+        frame = _dataset(directory / name, config)
+        columns = frame[["variant", x, *(COLUMNS[figure] for figure in figures)]]
         data[f"{name}.csv"] = columns.to_csv(index=False, float_format="%.6g")
     return data
 

@@ -230,22 +230,22 @@ def test_stripes_get_the_blocks_that_a_real_kernel_gave() -> None:
 
 def test_request_of_whole_stripes_begins_at_one() -> None:
     """Stripes of 48 blocks: 144 blocks begin at a stripe, and 128, a power of two, at a buddy."""
-    of = Mballoc(FEW, by_order=False, stripe=48)
-    assert of.take_exactly(at(2, 0), 100)
-    starts = {length: of.find(2, length) for length in (144, 100, 128)}
+    blocks = Mballoc(FEW, by_order=False, stripe=48)
+    assert blocks.take_exactly(at(2, 0), 100)
+    starts = {length: blocks.find(2, length) for length in (144, 100, 128)}
     assert starts[144][0] % 48 == 0
     assert starts[144][1] >= 48
     assert starts[100][1] == 100
     assert starts[128][0] % 128 == 0
-    of.check()
+    blocks.check()
 
 
 def test_goal_of_one_stripe_must_be_aligned() -> None:
     """ext4_mb_find_by_goal: 48 blocks are taken at a goal only if that begins a stripe; others always are."""
-    of = Mballoc(FEW, by_order=False, stripe=48)
-    assert not of.take_exactly(48 * 700 + 8, 48)
-    assert of.take_exactly(48 * 700 + 8, 47)
-    assert of.take_exactly(48 * 710, 48)
+    blocks = Mballoc(FEW, by_order=False, stripe=48)
+    assert not blocks.take_exactly(48 * 700 + 8, 48)
+    assert blocks.take_exactly(48 * 700 + 8, 47)
+    assert blocks.take_exactly(48 * 710, 48)
 
 
 def test_group_without_a_whole_stripe_serves_any_blocks() -> None:

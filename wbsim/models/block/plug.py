@@ -112,7 +112,7 @@ class Plug:
 
 def _is_mixed(requests: list[Request], queue: object) -> bool:
     """Return whether some of *requests* belong to another queue than *queue*."""
-    return any(request.queue != queue for request in requests)
+    return any(request.queue is not queue for request in requests)
 
 
 def _by_queue(requests: list[Request]) -> list[Request]:

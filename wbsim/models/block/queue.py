@@ -154,7 +154,8 @@ class Queue(GenDisk):
         """
         stat, elevator = self.stat, self.elevator
         cpu = task.cpu if self._to_submitter else ANY_CPU  # the processor that the completions interrupt
-        self._becomes_busy()
+        if self._busy_since is None:
+            self._becomes_busy()
         sorts = elevator.sorts
         for request in requests:
             request.cpu = cpu

@@ -124,7 +124,15 @@ class BlockThread(Thread):
         disk: GenDisk = bio.queue
         if disk.takes_bios:
             return disk.take_bio(self, bio)
-        return None if self._joins_plug(bio) else self._make_request(bio)
+        plug = self._plug
+        if plug is None:
+            return self._make_request(bio)
+        queue: Queue = bio.queue
+        merge = plug.attempt_merge(bio, queue.bounds)
+        if merge is NEW:
+            return self._make_request(bio)
+        self._tell(merge, bio)
+        return None
 
     def submit_bios(self, bios: Sequence[Bio]) -> Steps:
         """See `Thread.submit_bios`."""
@@ -132,29 +140,19 @@ class BlockThread(Thread):
         for bio in bios:
             if self._on_queue:
                 self._signals.block_bio_queue.emit(bio=bio, task=self.task)
-            if self._joins_plug(bio):
-                continue
             queue: Queue = bio.queue
-            if self._plugs_at_once(queue, bio):
+            merge = NEW if self._plug is None else self._plug.attempt_merge(bio, queue.bounds)
+            if merge is not NEW:
+                self._tell(merge, bio)
+            elif self._plugs_at_once(queue, bio):
                 ns += queue.request_ns
-                continue
-            if ns:
-                yield ns
-                ns = 0
-            yield from self._make_request(bio)
+            else:
+                if ns:
+                    yield ns
+                    ns = 0
+                yield from self._make_request(bio)
         if ns:
             yield ns
-
-    def _joins_plug(self, bio: Bio) -> bool:
-        """blk_attempt_plug_merge: return whether *bio* joined a plugged request."""
-        if self._plug is None:
-            return False
-        queue: Queue = bio.queue
-        merge = self._plug.attempt_merge(bio, queue.bounds)
-        if merge is NEW:
-            return False
-        self._tell(merge, bio)
-        return True
 
     def _plugs_at_once(self, queue: Queue, bio: Bio) -> bool:
         """Plug a request of *bio* and return True, unless `_make_request` must merge, flush or wait."""
