@@ -82,7 +82,7 @@ def test_reservations_save_extents_and_cost_parity_reads() -> None:
         (outcome.variant, outcome.point["mounts.data.allocsize"]): outcome
         for outcome in outcomes("raid_allocsize.toml")
     }
-    small, large = 64 << 10, 16 << 20
+    small, large = "64 KiB", "16 MiB"
     for variant in ("64-KiB", "512-KiB"):
         assert figure("extents_per_file", runs[variant, small]) > 20
         assert figure("extents_per_file", runs[variant, large]) == 4
