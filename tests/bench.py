@@ -4,6 +4,7 @@ The bench is no test, because the machine may be shared.  It prints:
 
 * the cost of a run of `wbsim --help`, of a run in a sweep, and of an event of a replay
 * the cost of a file, a page, a write of 4 KiB and a merge on each engine, measured in turns
+* the cost of a random write to RAID5 relative to one to a member
 * P13: the time per file at full size relative to a tenth, and the largest resident set
 * W25: the time per page of 120 and 144 GiB relative to 1 GiB, and the largest resident set
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench_engines import compare
+from tests.bench_raid import parity_cost
 from wbsim.experiments.captures.reader import open_capture
 from wbsim.experiments.config.experiment import config_path, load
 from wbsim.experiments.results.outcome import Outcome
@@ -37,6 +39,7 @@ def main() -> None:
     print(compare(["simpy", "light", *(["compiled"] if COMPILED else [])]))
     print(f"a run in a sweep: {overhead_ms():.2f} ms beyond the run itself, kept in a store")
     print(f"replay: {replay_us():.1f} us to read an event of a capture (1 M in as many s)")
+    print(parity_cost())
     if "--short" not in sys.argv:
         full_size()
         large_files()

@@ -6,11 +6,9 @@ number of the model was fitted to a figure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from random import Random
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -127,7 +125,7 @@ def model_of(case: Case) -> float:
 class RawCase(NamedTuple):
     """A published rate of random writes of 4 KiB to md itself (direct I/O), with *jobs* of them in flight.
 
-    ``bitmap_chunk`` 0 stands for no bitmap; *keys* are others of the array.
+    ``bitmap_chunk`` 0 stands for no bitmap.
     """
 
     what: str
@@ -137,7 +135,6 @@ class RawCase(NamedTuple):
     jobs: int
     kernel: str
     bitmap_chunk: int = 0
-    keys: Mapping[str, Any] = MappingProxyType({})
 
 
 _PRO: Final = ("GP", "980-pro-1tb", 1, "5.14")
@@ -158,7 +155,7 @@ def raw_rate(case: RawCase) -> float:
     rig = Rig(
         "raid5", 5, kernel=case.kernel, volatile=spec.volatile, costs=MdCosts.model_validate(REFERENCE_COSTS),
         devices=partial(_member, spec), bitmap=case.bitmap_chunk > 0, region=case.bitmap_chunk,
-        request_ns=1_000, **case.keys,
+        request_ns=1_000,
     )  # fmt: skip
     random, ends = Random(1), list[int]()
 

@@ -14,9 +14,9 @@ class Plan:
 
     * ``modifies``: from old data and old parity (read-modify-write); otherwise from all data
       (reconstruct-write).
-    * ``reads``: the pages to read for it, as a mask; a page that cannot be read is left out.
+    * ``reads``: the units to read for it, as a mask; a unit that cannot be read is left out.
     * ``ready``: nothing must be read, so the write may begin.
-    * ``waits``: pages must be read, or computed from others, so the stripe is delayed if it may not read yet.
+    * ``waits``: units must be read, or computed from others, so the stripe is delayed if it may not read yet.
     """
 
     __slots__ = ("modifies", "reads", "ready", "waits")
