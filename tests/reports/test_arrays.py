@@ -59,9 +59,9 @@ def test_read_modify_write_gains_as_published(size: str, published: float) -> No
 
 
 def test_plug_saves_requests_of_mirrors_and_reads_of_parity() -> None:
-    """Eight threads on six SSDs: RAID0 and RAID10 become faster, and RAID5 reads a third, but not faster.
+    """Eight threads on six SSDs: RAID0 and RAID10 become faster, and RAID5 reads a third, but is not faster.
 
-    Without the plug RAID5 makes more files than RAID0, because its thread has a plug in any case.
+    Without the plug RAID5 makes more files than RAID0, because raid5d makes the requests.
     """
     runs = {
         outcome.variant: outcome for outcome in outcomes("raid_threads.toml") if outcome.point["threads"] == 8
