@@ -13,7 +13,8 @@ from typing import Final
 from tests.measures import bounds, prose
 
 SECTIONS: Final = {
-    "prose": "prose_tables", "lines": "lines", "ways": "ways", "costs": "costs", "rows": "rows",
+    "prose": "prose_tables", "voice": "voice", "lines": "lines", "ways": "ways", "costs": "costs",
+    "rows": "rows",
 }  # fmt: skip
 """The module of each section, which is imported when it is printed: prose needs no engine."""
 

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 LONGEST_SENTENCE: Final = 25
-"""Words of the longest sentence that is not counted."""
-LONGEST_PARAGRAPH: Final = 60
-"""Words of the longest paragraph that is not counted."""
+"""Words of the longest sentence of a docstring that is not counted."""
+LONGEST_READ: Final = 35
+"""Words of the longest sentence of a document that is not counted, if its order carries the reader along."""
+LONGEST_PARAGRAPH: Final = 100
+"""Words of the longest paragraph of a document that is not counted."""
 LONGEST_NAME: Final = 10
 """Words of the longest test name that is not counted."""
 

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from tests.measures.english import (
     LONGEST_NAME,
     LONGEST_PARAGRAPH,
+    LONGEST_READ,
     LONGEST_SENTENCE,
     Length,
     is_headless,
@@ -112,7 +113,7 @@ def of_document(text: str, path: str) -> Prose:
         parts = paragraphs(text)
         found.sentences.extend(sentence_lengths(parts))
         found.paragraphs.extend(paragraph_lengths(parts))
-        found.findings.extend(_long("long sentences", found.sentences, LONGEST_SENTENCE, text, path))
+        found.findings.extend(_long("long sentences", found.sentences, LONGEST_READ, text, path))
         found.findings.extend(_long("long paragraphs", found.paragraphs, LONGEST_PARAGRAPH, text, path))
     return found
 

@@ -116,8 +116,8 @@ def test_sentence_above_25_words_is_long_in_docstrings(words: int, long: int) ->
     assert [length.words for length in of.spoken] == [words, 1]
 
 
-@pytest.mark.parametrize(("words", "long"), [(60, 0), (61, 1)])
-def test_paragraph_above_60_words_is_long_in_documents(words: int, long: int) -> None:
+@pytest.mark.parametrize(("words", "long"), [(100, 0), (101, 1)])
+def test_paragraph_above_100_words_is_long_in_documents(words: int, long: int) -> None:
     """The paragraph stands on line 3, and three sentences of 20 words or so are short enough."""
     paragraph = "Pages. " * (words - 40) + "page " * 20 + ". " + "page " * 19 + "page."
     of = of_document(f"# Title\n\n{paragraph}\n\nNobody.\n", "docs/a.md")
@@ -128,7 +128,7 @@ def test_paragraph_above_60_words_is_long_in_documents(words: int, long: int) ->
 
 
 def test_long_sentence_of_a_document_has_its_line() -> None:
-    sentence = "A call of `write(2)` " + "page " * 30
+    sentence = "A call of `write(2)` " + "page " * 40
     of = of_document(f"Text.\n\n* {sentence}.\n", "docs/a.md")
     assert found(of, "long sentences") == [3]
 
@@ -292,7 +292,7 @@ def test_write_lowers_and_raises_on_request_only(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["verse"], "there is no section 'verse'; use one of prose, lines, ways, costs, rows"),
+        (["verse"], "there is no section 'verse'; use one of prose, voice, lines, ways, costs, rows"),
         (["--raise"], "--raise changes what --write does; give both"),
         (["--write", "prose"], "--write prints no section; leave the sections out"),
     ],
