@@ -24,7 +24,7 @@ def test_sentence_lengths_spread_by_their_deviation() -> None:
 
 
 def test_articles_count_at_the_start_only() -> None:
-    voice = voice_of("The disk is a disk.\n\n* It waits.\n* An end.\n* Wait for it.\n\n    The code.\n")
+    voice = voice_of("The disk is a disk.\n\n* It waits.\n* An end.\n* Wait for it.\n")
     assert voice.articles == 3 / 4
 
 

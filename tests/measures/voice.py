@@ -1,4 +1,4 @@
-"""Whether a document speaks to its reader: the spread of its sentences, their first words, and "you".
+"""The voice of a document: the spread of its sentences, their first words, and the use of "you".
 
 These counts guard the documents, as the bounds of `tests.measures.prose` do.  A text can meet them and still
 be a bad one, so a reader decides.
