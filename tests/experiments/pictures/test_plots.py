@@ -191,7 +191,11 @@ def test_knee_of_a_quantity_has_its_unit() -> None:
     sizes = [f"{size} MiB" for size in (1, 2, 3, 4)]
     frame = pd.DataFrame({"variant": ["new"] * 4, "file_rate": [0.0, 6.0, 8.0, 9.0]})
     frame = with_setting(frame, "size", sizes)
-    assert list(knees(frame, "size", "file_rate", ["variant"])) == ["knee of file_rate of new: size = 2 MiB"]
+    beyond = "beyond, each step brings less than half as much"
+    line = f"knee of file_rate of new: size = 2 MiB; {beyond}"
+    assert list(knees(frame, "size", "file_rate", ["variant"])) == [line]
+    costly = frame.rename(columns={"file_rate": "wall_time"})
+    assert list(knees(costly, "size", "wall_time", ["variant"])) == [], "more of it is no gain"
 
 
 def test_heat_map_of_quantities_has_their_units() -> None:

@@ -91,7 +91,7 @@ def test_explain_refuses_runs_without_writeback() -> None:
         result_of(Results("t", (), [UNWRITTEN_RUN], []))
     written = with_readings(UNWRITTEN_RUN, written_back=1)
     runs = [replace(of, point={"n": n}) for n, of in enumerate((UNWRITTEN_RUN, written))]
-    first, second = explanation(result_of(Results("t", ("n",), runs, []))).splitlines()[6:8]
+    first, second = explanation(result_of(Results("t", ("n",), runs, []))).splitlines()[8:10]
     assert UNWRITTEN in first
     assert "processors" not in first
     assert "processors" in second

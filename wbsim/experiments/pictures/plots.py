@@ -336,8 +336,11 @@ def _points(frame: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
 
 
 def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterator[str]:
-    """Yield a line of text for each line of each panel that has a knee."""
-    if not are_numbers(frame[x]):
+    """Yield a line of text for each line of each panel that has a knee (`results.intervals.knee_of`).
+
+    A figure of which more is no gain has no knee.
+    """
+    if not FIGURES[name].gains or not are_numbers(frame[x]):
         return
     keys = telling_keys(frame, keys)
     for title, part in _parts(frame, x, keys):
@@ -347,7 +350,8 @@ def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterat
             if knee is not None:
                 whose = ", ".join(text for text in (label, title) if text)
                 position = short(knee, unit_of(frame, x))
-                yield f"knee of {name}{f' of {whose}' if whose else ''}: {x} = {position}"
+                line = f"{name}{f' of {whose}' if whose else ''}"
+                yield f"knee of {line}: {x} = {position}; beyond, each step brings less than half as much"
 
 
 def _plug_requests(results: Results, frame: pd.DataFrame) -> int | None:

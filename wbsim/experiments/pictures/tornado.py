@@ -5,9 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from wbsim.experiments.config.values import amount
 from wbsim.experiments.pictures.axes import COLOURS, figure_label
-from wbsim.experiments.why.sensitivity import TORNADO, Guess, Sensitivity
+from wbsim.experiments.why.sensitivity import TORNADO, Sensitivity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +33,7 @@ def tornado(result: Sensitivity) -> Figure:
         for end, colour in sorted(ends, key=lambda end: -abs((end[0] or 0) - result.value)):
             assert end is not None
             panel.barh(place, end - result.value, left=result.value, color=colour, height=0.7)
-    names = [f"{effect.guess.path}\n{_range(effect.guess)}" for effect in effects]
+    names = [f"{effect.guess.path}\n{effect.guess.range_text}" for effect in effects]
     panel.set_yticks(range(len(effects)), names, fontsize=7.5)
     panel.axvline(result.value, color="0.3", linewidth=1)
     if result.interval is not None:
@@ -51,8 +50,3 @@ def tornado(result: Sensitivity) -> Figure:
     )  # fmt: skip
     figure.suptitle(fill(result.title, 100), fontsize=10, x=0.02, ha="left")
     return figure
-
-
-def _range(guess: Guess) -> str:
-    """Return the ends of the range of *guess* with their unit."""
-    return f"{amount(guess.low, guess.unit)} .. {amount(guess.high, guess.unit)}"

@@ -40,6 +40,8 @@ class Figure:
 
     ``grows``: the figure grows with the size of the experiment, so it must not be compared with that of a
     smaller experiment.  ``until_end``: the figure covers the sync(2) that may follow the programs.
+    ``gains``: more of the figure is better, so a line of it can have a knee.  Write requests a second are
+    not: a merge lowers their number, and is a gain.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Figure:
     counts: bool = False
     grows: bool = False
     until_end: bool = False
+    gains: bool = False
 
     def whole(self, outcome: Outcome) -> float:
         """Return the figure of the complete run; nan if it is unknown."""
@@ -289,13 +292,16 @@ _FIGURES: Final = (
         lambda o: o.files,
         grows=True,
     ),
-    Figure("file_rate", "1/s", "files per second of wall time", lambda o: share(o.files, o.wall_time)),
+    Figure(
+        "file_rate", "1/s", "files per second of wall time", lambda o: share(o.files, o.wall_time), gains=True
+    ),
     Figure(
         "create_rate",
         "1/s",
         "mean of the Files/sec that fs_mark prints",
         lambda o: number_or_nan(o.create_rate),
         lambda a, b: b.files_per_sec,
+        gains=True,
     ),
     Figure(
         "write_iops",
@@ -310,6 +316,7 @@ _FIGURES: Final = (
         "rate of writing to all disks over the wall time (wMB/s of iostat)",
         lambda o: number_or_nan(o.write_bandwidth) / 1e6,
         lambda a, b: _per_s((b.sectors - a.sectors) * SECTOR_BYTES / 1e6, a, b),
+        gains=True,
     ),
     Figure(
         "read_iops",
@@ -317,6 +324,7 @@ _FIGURES: Final = (
         "read requests per second of wall time, such as those for the parity of an array (r/s of iostat)",
         lambda o: share(_of_disks(o).reads, o.wall_time),
         lambda a, b: _per_s(b.reads - a.reads, a, b),
+        gains=True,
     ),
     Figure(
         "request_size",
@@ -369,6 +377,7 @@ _FIGURES: Final = (
         "MB/s",
         "file data per second of wall time",
         lambda o: share(o.file_bytes / 1e6, o.wall_time),
+        gains=True,
     ),
     Figure(
         "extent_count",
@@ -470,6 +479,7 @@ _FIGURES: Final = (
         "rate of writing to all disks until on_disk_time",
         _on_disk(lambda disk, s: share(disk.sectors * SECTOR_BYTES / 1e6, s)),
         until_end=True,
+        gains=True,
     ),
     Figure(
         "on_disk_request_size",

@@ -33,7 +33,7 @@ class Resource(NamedTuple):
     def use_text(self) -> str:
         """Return what ``share`` is a share of: use, or time that the program itself sets.
 
-        >>> Resource("pauses of dd/process 0", 0.9).used
+        >>> Resource("pauses of dd/process 0", 0.9).use_text
         'which the program itself sets, for'
         """
         own = self.name.startswith((PAUSES_OF, START_OF))

@@ -3,7 +3,8 @@
 * Without a sweep: the bottleneck of each run (`experiments.why.bottlenecks.most_used` has the rule), and how
   its threads spent their time.  Then the slowest system calls, and what they waited for.
 * With two variants and no sweep: also the time that their flushers spend on a file.
-* With a sweep: the rate of each run, and how the time of each kind of thread changes along the sweep.
+* With a sweep: one sentence on the bottlenecks (`experiments.why.answer`), the rate of each run, and how the
+  time of each kind of thread changes along the sweep.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
-from math import isnan
+from math import isnan, nan
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Point
 from wbsim.experiments.formats.latencies import CallsOf, calls_of, slowest_table
-from wbsim.experiments.formats.table import table
-from wbsim.experiments.results.figures import FIGURES, share
+from wbsim.experiments.formats.table import UNKNOWN, column_texts, figure_text, table
+from wbsim.experiments.results.figures import FIGURES, number_or_nan, share
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.results import Results
+from wbsim.experiments.why.answer import UNWRITTEN, answer_of, cause_of
 from wbsim.experiments.why.bottlenecks import (
     AWAY,
     NOTHING,
@@ -37,8 +39,6 @@ from wbsim.models.time_accounting import FLUSHER, PATHS
 from wbsim.sim.units import MIB, US, S
 
 STATES: Final = ("user", "system", "spinning", "ready", "waiting")
-UNWRITTEN: Final = "nothing was written back"
-"""The answer for a run without writeback, next to others that have it."""
 _NEXT: Final = 3
 """The number of resources that are named after the first."""
 
@@ -120,6 +120,7 @@ def explanation(result: Result) -> str:
     """Return the explanation of *result* as text."""
     parts, runs = [result.title], result.runs
     if result.axes:
+        parts.append("\n".join(answers(result)))
         for variant, variant_runs in by_variant(runs):
             parts += [f"{variant}:", sweep_table(", ".join(result.axes), variant_runs)]
             parts += [kind_table(name, variant_runs) for name in seen_names(variant_runs)]
@@ -133,15 +134,33 @@ def explanation(result: Result) -> str:
     return "\n\n".join(parts)
 
 
+def answers(result: Result) -> list[str]:
+    """Return a sentence on the bottlenecks along the sweep: one for all variants that share it.
+
+    A result without a sweep has no such sentence.
+    """
+    if not result.axes:
+        return []
+    variants: dict[str, list[str]] = {}
+    for variant, runs in by_variant(result.runs):
+        points = [list(run.point.values()) for run in runs]
+        causes = [cause_of(run.uses, written_back=run.written_back) for run in runs]
+        variants.setdefault(answer_of(result.axes, points, causes), []).append(variant)
+    if len(variants) == 1:
+        return list(variants)
+    return [f"{', '.join(names)}: {sentence}" for sentence, names in variants.items()]
+
+
 def document(result: Result) -> dict[str, object]:
     """Return `explanation` as a document: wall_time and on_disk_time in s, other times in ns.
 
-    ``held_back_by`` is the bottleneck, or None without one.  ``uses`` are shares of the run, the most used
-    resource first.
+    ``answers`` are the sentences of `answers`.  ``held_back_by`` is the bottleneck, or None without one.
+    ``uses`` are shares of the run, the most used resource first.
     """
     return {
         "title": result.title,
         "axes": list(result.axes),
+        "answers": answers(result),
         "runs": [
             {
                 "label": run.label,
@@ -207,18 +226,26 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     The share of a run without a bottleneck is that of its most used resource.
     """
     unit, rates = rates_of(runs)
-    rows, best = [], max(rates)
-    for run, rate in zip(runs, rates, strict=True):
-        resource = bottleneck(run.uses)
-        name, most = NOTHING if resource is None else resource.name, most_used(run.uses)[0].share
-        of_best = "-" if isnan(share(rate, best)) else f"{100 * share(rate, best):.1f}"
-        on_disk = "-" if run.on_disk_time is None else f"{run.on_disk_time:.2f}"
-        utilisation, achieved = f"{100 * most:.1f}", "-" if isnan(rate) else f"{rate:,.1f}"
-        if not run.written_back:
-            name, utilisation = UNWRITTEN, "-"
-        rows.append((run.place, name, utilisation, f"{run.wall_time:.2f}", on_disk, achieved, of_best))
+    best = max((rate for rate in rates if not isnan(rate)), default=nan)
+    columns = [
+        [_named(run) for run in runs],
+        [f"{100 * most_used(run.uses)[0].share:.1f}" if run.written_back else UNKNOWN for run in runs],
+        column_texts([run.wall_time for run in runs]),
+        column_texts([number_or_nan(run.on_disk_time) for run in runs]),
+        column_texts(rates),
+        [figure_text(100 * share(rate, best), 1) for rate in rates],
+    ]
     header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
+    rows = list(zip((run.place for run in runs), *columns, strict=True))
     return table(header, rows, left_columns=2)
+
+
+def _named(run: Run) -> str:
+    """Return the name of the bottleneck of *run*, or the words for a run without one."""
+    if not run.written_back:
+        return UNWRITTEN
+    resource = bottleneck(run.uses)
+    return NOTHING if resource is None else resource.name
 
 
 def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
@@ -266,8 +293,8 @@ def flushers_table(first: Run, second: Run) -> str:
     rows = [
         (
             cause,
-            *(("-" if isnan(us) else f"{us:.3f}") for us in (a, b)),
-            "-" if isnan(b - a) else f"{b - a:+z.3f}",
+            *(figure_text(us, 3) for us in (a, b)),
+            UNKNOWN if isnan(b - a) else f"{b - a:+z,.3f}".replace(",", " "),
         )
         for cause, a, b in figures
         if not (a < SEEN and b < SEEN)

@@ -29,9 +29,9 @@ from pydantic import ValidationError
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.filesystems import made_again
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.values import bounds
-from wbsim.experiments.formats.table import figure_text, table
-from wbsim.experiments.results.figures import FIGURES
+from wbsim.experiments.config.values import amount, bounds
+from wbsim.experiments.formats.table import column_texts, figure_text, table
+from wbsim.experiments.results.figures import FIGURES, number_or_nan
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import MOST_RUNS, Job
@@ -61,6 +61,15 @@ class Guess(NamedTuple):
     step: int = 0
 
     @property
+    def range_text(self) -> str:
+        """Return both ends of the range with their units.
+
+        >>> Guess("seek", 1_000_000, 500_000, 2_000_000, "ns").range_text
+        '500 us .. 2 ms'
+        """
+        return f"{amount(self.low, self.unit)} .. {amount(self.high, self.unit)}"
+
+    @property
     def logarithmic(self) -> bool:
         """Return whether the range is sampled on a logarithmic scale."""
         return self.low > 0 and self.high > WIDE * self.low
@@ -68,7 +77,7 @@ class Guess(NamedTuple):
     def value_at(self, share: float) -> float | int:
         """Return the value at *share* of the range (0 to 1), which obeys the rule of the key.
 
-        >>> Guess("chunk", 524288, 65536, 524288, step=4096).at(1 / 3) % 4096
+        >>> Guess("chunk", 524288, 65536, 524288, step=4096).value_at(1 / 3) % 4096
         0
         """
         if self.logarithmic:
@@ -141,17 +150,19 @@ class Sensitivity:
 
     def text(self) -> str:
         """Return the table, the answer, and a line for each reason of a refusal."""
-        rows = []
-        for effect in self.effects[:TORNADO]:
-            guess = effect.guess
-            rows.append(
-                (
-                    guess.path, f"{guess.value:g}", f"{guess.low:g} .. {guess.high:g}",
-                    _percent(effect.mu_star, self.value), _percent(effect.sigma, self.value),
-                    *("-" if end is None else figure_text(end) for end in (effect.low, effect.high)),
-                    *("-" if share is None else f"{share:.2f}" for share in (effect.first, effect.total)),
-                )
-            )  # fmt: skip
+        shown = self.effects[:TORNADO]
+        columns = [
+            [effect.guess.path for effect in shown],
+            [amount(effect.guess.value, effect.guess.unit) for effect in shown],
+            [effect.guess.range_text for effect in shown],
+            [_percent(effect.mu_star, self.value) for effect in shown],
+            [_percent(effect.sigma, self.value) for effect in shown],
+            column_texts([number_or_nan(effect.low) for effect in shown]),
+            column_texts([number_or_nan(effect.high) for effect in shown]),
+            [figure_text(number_or_nan(effect.first), 2) for effect in shown],
+            [figure_text(number_or_nan(effect.total), 2) for effect in shown],
+        ]
+        rows = list(zip(*columns, strict=True))
         header = ("assumed number", "value", "range", "mu* %", "sigma %", "at low", "at high", "S1", "ST")
         unit = FIGURES[self.figure].unit
         answer = f"{self.figure} is {figure_text(self.value)} {unit}"
