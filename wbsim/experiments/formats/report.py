@@ -7,65 +7,58 @@ from math import isnan, nan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
-from wbsim.experiments.formats.table import figure_text, interval_texts, table
+from wbsim.experiments.formats.table import column_texts, figure_text, fitted_table, table
 from wbsim.experiments.results.figures import (
     FIGURES,
-    Figure,
     allocated_files,
     merged_percent,
     number_or_nan,
     request_kib,
     share,
-    wholes_of,
 )
 from wbsim.experiments.results.intervals import interval_of, paired, steady_of
-from wbsim.experiments.results.outcome import DiskResult, Outcome
+from wbsim.experiments.results.outcome import DiskResult, Outcome, ProgramResult
 from wbsim.models.scenario import MachineSpec
 from wbsim.sim.stats import Interval
 from wbsim.sim.units import SECTOR_BYTES
 
 
 class Column(NamedTuple):
-    """A figure under a short heading.
-
-    *digits*: the number of digits after the point; None: four significant digits.  A value that would round
-    to 0 has four significant digits, too.
-    """
+    """A figure under a short heading."""
 
     heading: str
     name: str
-    digits: int | None = None
 
 
-def cells_of(columns: Sequence[Column], outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the figures of a case; for several replications, means with half of their intervals."""
-    names = [column.name for column in columns]
-    if len(outcomes) == 1:
-        intervals = [Interval(value, nan, nan) for value in wholes_of(names, outcomes[0])]
-    else:
-        intervals = [interval_of(FIGURES[name], outcomes) for name in names]
-    return interval_texts(intervals, [column.digits for column in columns])
+def texts_of(column: Column, cases: Sequence[Sequence[Outcome]]) -> list[str]:
+    """Return the figure of each case; for several replications, means with half of their intervals."""
+    figure = FIGURES[column.name]
+    intervals = [
+        interval_of(figure, runs) if len(runs) > 1 else Interval(figure.whole(runs[0]), nan, nan)
+        for runs in cases
+    ]
+    return column_texts([mean for mean, _, _ in intervals], [high - mean for mean, _, high in intervals])
 
 
 _COLUMNS: Final = (
-    Column("wall s", "wall_time", 1),
-    Column("on disk s", "on_disk_time", 1),
-    Column("sys s", "system_cpu_time", 1),
+    Column("wall s", "wall_time"),
+    Column("on disk s", "on_disk_time"),
+    Column("sys s", "system_cpu_time"),
     Column("w/s", "write_iops"),
     Column("wMB/s", "write_bandwidth"),
-    Column("wareq-sz KiB", "request_size", 1),
-    Column("wrqm %", "merged", 1),
+    Column("wareq-sz KiB", "request_size"),
+    Column("wrqm %", "merged"),
     Column("w_await ms", "w_await"),
 )
 _OF_READS: Final = (Column("r_await ms", "r_await"),)
 _ON_DISK: Final = (
-    Column("s", "on_disk_time", 1),
+    Column("s", "on_disk_time"),
     Column("requests", "on_disk_requests"),
     Column("MB", "on_disk_size"),
     Column("w/s", "on_disk_iops"),
     Column("wMB/s", "on_disk_bandwidth"),
-    Column("wareq-sz KiB", "on_disk_request_size", 1),
-    Column("wrqm %", "on_disk_merged", 1),
+    Column("wareq-sz KiB", "on_disk_request_size"),
+    Column("wrqm %", "on_disk_merged"),
     Column("w_await ms", "on_disk_w_await"),
 )
 _OF_CREATION: Final = (Column("files/s", "file_rate"), Column("fs_mark files/s", "create_rate"))
@@ -87,13 +80,8 @@ def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[C
         *_COLUMNS,
         *(_OF_READS if reads else ()),
         *(kinds if all(len(o.programs) == 1 for o in outcomes) else ()),
-        *(Column(FIGURES[name].heading, name, _digits(FIGURES[name])) for name in more),
+        *(Column(FIGURES[name].heading, name) for name in more),
     ]
-
-
-def _digits(figure: Figure) -> int | None:
-    """Return 0 for a figure that is a whole number, and None for any other."""
-    return 0 if figure.counts and figure.unit == "1" else None
 
 
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()) -> str:
@@ -113,11 +101,11 @@ def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | Non
 def _table(
     title: str, columns: Sequence[Column], cases: Sequence[Sequence[Outcome]], axes: Sequence[str]
 ) -> str:
-    rows = []
-    for runs in cases:
-        points = (str(runs[0].point[axis]) for axis in axes)
-        rows.append((runs[0].variant, *points, *cells_of(columns, runs)))
-    return table((title, *axes, *(column.heading for column in columns)), rows)
+    labels = [(runs[0].variant, *(str(runs[0].point[axis]) for axis in axes)) for runs in cases]
+    columns_of_texts = [texts_of(column, cases) for column in columns]
+    rows = [(*label, *cells) for label, *cells in zip(labels, *columns_of_texts, strict=True)]
+    header = (title, *axes, *(column.heading for column in columns))
+    return fitted_table(header, rows, left_columns=len(axes) + 1)
 
 
 def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
@@ -237,7 +225,7 @@ def difference_table(
     if not rows:
         return None
     header = (f"against {outcomes[0].variant}, %", *axes, *(column.heading for column in columns))
-    return table(header, rows)
+    return fitted_table(header, rows, left_columns=len(axes) + 1)
 
 
 def _seeds(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
@@ -267,26 +255,23 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
                 for part in parts
             )
             rows.append((outcome.variant, *points, *cells))
-    return table(("steady part", *axes, *(column.heading for column in columns)), rows) if rows else None
+    header = ("steady part", *axes, *(column.heading for column in columns))
+    return fitted_table(header, rows, left_columns=len(axes) + 1) if rows else None
 
 
 def parts_tables(outcome: Outcome) -> list[str]:
     """Return tables of the programs, of the disks and of the mounts, each only if the run has several."""
     tables = []
-    rows: list[tuple[str, ...]]
     if len(outcome.programs) > 1:
-        rows = [
-            (
-                name,
-                f"{p.wall_time:.1f}",
-                f"{p.system_cpu_time:.1f}",
-                f"{p.user_cpu_time:.1f}",
-                figure_text(p.files),
-                figure_text(share(p.file_bytes / 1e6, p.wall_time)),
+        tables.append(
+            _number_table(
+                ("program", "wall s", "sys s", "user s", "files", "file MB/s"),
+                {
+                    name: (p.wall_time, p.system_cpu_time, p.user_cpu_time, p.files, rate_of(p))
+                    for name, p in outcome.programs.items()
+                },
             )
-            for name, p in outcome.programs.items()
-        ]
-        tables.append(table(("program", "wall s", "sys s", "user s", "files", "file MB/s"), rows))
+        )
     if (jobs := _jobs_table(outcome)) is not None:
         tables.append(jobs)
     if len(outcome.disks) > 1:
@@ -296,17 +281,31 @@ def parts_tables(outcome: Outcome) -> list[str]:
         if on_disk_s is not None and _any_used(at_end):
             tables.append(_disk_table("disk until on disk", at_end, on_disk_s, with_counts=True))
     if len(outcome.mounts) > 1:
-        rows = [
-            (
-                name,
-                f"{m.log_bytes / 1e6:.1f}",
-                figure_text(share(sum(m.extents), sum(map(bool, m.extents)))) if m.extents else "1",
-                figure_text(share(m.extent_bytes / 1024, sum(m.extents))),
+        tables.append(
+            _number_table(
+                ("mount", "log MB", "extents/file", "extent KiB"),
+                {
+                    name: (
+                        m.log_bytes / 1e6,
+                        share(sum(m.extents), sum(map(bool, m.extents))) if m.extents else 1,
+                        share(m.extent_bytes / 1024, sum(m.extents)),
+                    )
+                    for name, m in outcome.mounts.items()
+                },
             )
-            for name, m in outcome.mounts.items()
-        ]
-        tables.append(table(("mount", "log MB", "extents/file", "extent KiB"), rows))
+        )
     return tables
+
+
+def rate_of(program: ProgramResult) -> float:
+    """Return the file data of *program* for each second of its wall time (MB/s)."""
+    return share(program.file_bytes / 1e6, program.wall_time)
+
+
+def _number_table(header: Sequence[str], numbers: Mapping[str, Sequence[float]]) -> str:
+    """Return a table with a line for each name of *numbers*; the numbers of a column have equal decimals."""
+    columns = [column_texts(column) for column in zip(*numbers.values(), strict=True)]
+    return table(header, list(zip(numbers, *columns, strict=True)))
 
 
 def _any_used(disks: Mapping[str, DiskResult]) -> bool:
@@ -322,40 +321,49 @@ def _disk_table(
     """
     reads = any(disk.reads for disk in disks.values())
     header = ["w/s", "wMB/s", "wareq-sz KiB", "wrqm %", "w_await ms", *(["r_await ms"] if reads else [])]
-    rows = []
-    for name, disk in disks.items():
-        if disk.ios or disk.reads:
-            cells = [
-                figure_text(share(disk.ios, seconds)),
-                figure_text(share(disk.sectors * SECTOR_BYTES / 1e6, seconds)),
-                figure_text(request_kib(disk), 1),
-                figure_text(merged_percent(disk), 1),
-                figure_text(number_or_nan(disk.w_await)),
-                *([figure_text(number_or_nan(disk.r_await))] if reads else []),
-            ]
-            rows.append([name, *([figure_text(disk.ios)] if with_counts else []), *cells])
-    return table([title, *(["requests"] if with_counts else []), *header], rows)
+    numbers = {
+        name: [
+            *([disk.ios] if with_counts else []),
+            share(disk.ios, seconds),
+            share(disk.sectors * SECTOR_BYTES / 1e6, seconds),
+            request_kib(disk),
+            merged_percent(disk),
+            number_or_nan(disk.w_await),
+            *([number_or_nan(disk.r_await)] if reads else []),
+        ]
+        for name, disk in disks.items()
+        if disk.ios or disk.reads
+    }
+    return _number_table([title, *(["requests"] if with_counts else []), *header], numbers)
 
 
 def _jobs_table(outcome: Outcome) -> str | None:
     """Return a table of the jobs of fio, or None if there are none; a rate leaves out the start of fio."""
-    rows = [
-        (
-            *([program] if len(outcome.programs) > 1 else []),
-            name,
-            f"{job.time:.3g}",
-            figure_text(job.bytes / 1e6),
-            figure_text(number_or_nan(None if job.bandwidth is None else job.bandwidth / 1e6)),
-            figure_text(number_or_nan(job.iops)),
-            figure_text(job.files),
-            f"{job.system_cpu_time:.3g}",
-            f"{job.user_cpu_time:.3g}",
-        )
+    jobs = [
+        (program, name, job)
         for program, result in outcome.programs.items()
         for name, job in result.jobs.items()
     ]
+    if not jobs:
+        return None
+    numbers = [
+        (
+            job.time,
+            job.bytes / 1e6,
+            number_or_nan(None if job.bandwidth is None else job.bandwidth / 1e6),
+            number_or_nan(job.iops),
+            job.files,
+            job.system_cpu_time,
+            job.user_cpu_time,
+        )
+        for _, _, job in jobs
+    ]
+    several = len(outcome.programs) > 1
+    labels = [(program, name) if several else (name,) for program, name, _ in jobs]
+    columns = [column_texts(column) for column in zip(*numbers, strict=True)]
+    rows = [(*label, *cells) for label, *cells in zip(labels, *columns, strict=True)]
     header = ["job", "s", "MB", "MB/s", "writes/s", "files", "sys s", "user s"]
-    return table([*(["program"] if len(outcome.programs) > 1 else []), *header], rows) if rows else None
+    return table([*(["program"] if several else []), *header], rows, left_columns=1 + several)
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:

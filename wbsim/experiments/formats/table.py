@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import isnan
+from math import floor, isfinite, isnan, log10
 from typing import Final
 
 from wbsim.sim.units import MS, US, S
@@ -25,15 +25,63 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left_columns: in
     return "\n".join([format_line(lines[0]), rule, *map(format_line, lines[1:])])
 
 
-def figure_text(value: float, digits: int | None = None) -> str:
-    """Return *value* with *digits* digits after the point, or "-" if *value* is unknown (nan).
+WIDTH: Final = 100
+"""A terminal of this many columns shows a line of `fitted_table` without a break."""
+_MOST_DECIMALS: Final = 4
+"""A column has so many decimals at most, or so many that its largest value has three digits."""
+UNKNOWN: Final = "-"
+"""The text of an unknown number."""
 
-    Without *digits* the text has four significant digits, and a space between groups of thousands.
+
+def fitted_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
+    """Return a table as `table` does, of lines of at most `WIDTH` characters.
+
+    A column in which all rows agree is left out, and a line below the table names its value.  Of a single
+    row, the unknown values are left out.  A table that is still too wide continues below itself.
+    """
+    cells = list(zip(*rows, strict=True))
+    shared = [len(set(column)) == 1 and (len(rows) > 1 or column[0] == UNKNOWN) for column in cells]
+    labels = [number for number in range(left_columns) if not shared[number]] or [0]
+    others = [number for number in range(left_columns, len(header)) if not shared[number]]
+    parts: list[list[int]] = [[]]
+    for number in others:
+        if parts[-1] and _width([*labels, *parts[-1], number], header, rows) > WIDTH:
+            parts.append([])
+        parts[-1].append(number)
+    texts = [
+        table(
+            [header[number] for number in (*labels, *part)],
+            [[row[number] for number in (*labels, *part)] for row in rows],
+            left_columns=len(labels),
+        )
+        for part in parts
+    ]
+    common = [
+        f"{header[number]} {cells[number][0]}"
+        for number, alike in enumerate(shared)
+        if alike and number not in labels and cells[number][0] != UNKNOWN
+    ]
+    return "\n\n".join(texts) + (f"\nin every row: {', '.join(common)}" if common else "")
+
+
+def _width(columns: Sequence[int], header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return the width of a table of these *columns*, which have two spaces between them."""
+    widths = (max(len(line[number]) for line in (header, *rows)) for number in columns)
+    return sum(widths) + 2 * (len(columns) - 1)
+
+
+def figure_text(value: float, digits: int | None = None) -> str:
+    """Return *value* with *digits* decimals and spaces between thousands, or "-" if it is unknown (nan).
+
+    Without *digits* the text has four significant digits.
+
+    >>> figure_text(1_234_567.8), figure_text(0.12345), figure_text(12_345.678, 1), figure_text(float("nan"))
+    ('1 234 568', '0.1235', '12 345.7', '-')
     """
     if isnan(value):
-        return "-"
+        return UNKNOWN
     if digits is not None:
-        return f"{value:.{digits}f}"
+        return f"{value:,.{digits}f}".replace(",", " ")
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", " ")
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"
@@ -54,17 +102,40 @@ def duration_text(ns: float) -> str:
     return f"{value:,.0f} {unit}".replace(",", " ") if value >= 1000 else f"{value:.3g} {unit}"
 
 
-def interval_texts(
-    intervals: Iterable[tuple[float, float, float]], digits: Iterable[int | None]
-) -> list[str]:
-    """Return a text for each interval (mean, low, high): its mean, and half of its width if that is known.
+def column_texts(values: Sequence[float], halves: Sequence[float] = ()) -> list[str]:
+    """Return the texts of a column of numbers, which have equal numbers of decimals.
 
-    A mean that would round to 0 with its *digits* has four significant digits.
+    The largest value has four significant digits, or so many that its interval has two.  A smaller value may
+    add one decimal, so that it has two digits.  A value that would round to 0 has four significant digits.
+    Zeros at the end of all values are left out.
+
+    *halves*: half of the width of each value's interval, or nan; a text ends with it, after ±.
+
+    >>> column_texts([20_163, 917.2, 3.4]), column_texts([8.593, 0.1376]), column_texts([30.21], [1.4])
+    (['20 163.0', '917.2', '3.4'], ['8.593', '0.138'], ['30.2 ±1.4'])
     """
+    places = _decimals(values, halves)
     texts = []
-    for (mean, _, high), places in zip(intervals, digits, strict=True):
-        text = figure_text(mean, places)
-        if mean and text.strip("-0.") == "":
-            text = figure_text(mean)
-        texts.append(text if isnan(high) else f"{text} ±{figure_text(high - mean, places)}")
+    for value, half in zip(values, halves or [float("nan")] * len(values), strict=True):
+        text = figure_text(value, places)
+        if value and text.strip("-0.") == "":
+            text = figure_text(value)
+        texts.append(text if isnan(half) else f"{text} ±{figure_text(half, places)}")
     return texts
+
+
+def _decimals(values: Sequence[float], halves: Sequence[float]) -> int:
+    """Return the number of decimals of a column; see `column_texts`."""
+    sizes = [abs(value) for value in values if value and isfinite(value)]
+    widths = [half for half in halves if half and isfinite(half)]
+    if not sizes or (not widths and all(size == int(size) for size in sizes)):
+        return 0
+    places = max(0, 3 - floor(log10(max(sizes))))
+    if widths:
+        places = min(places, 1 - floor(log10(max(widths))))
+    else:
+        places = max(places, min(places + 1, 1 - floor(log10(min(sizes)))))
+    places = max(0, min(places, max(_MOST_DECIMALS, 2 - floor(log10(max(sizes))))))
+    while not widths and places and all(f"{size:.{places}f}".endswith("0") for size in sizes):
+        places -= 1
+    return places

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.formats.table import figure_text, table
+from wbsim.experiments.formats.table import column_texts, table
 from wbsim.experiments.results.figures import FIGURES, Figure
 from wbsim.experiments.results.outcome import Outcome, disks_with_requests
 from wbsim.sim.units import MS, SECTOR_BYTES, S
@@ -112,7 +112,8 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
             columns.append(await_ms(outcome, f"{disk} read_wait_ns", f"{disk} reads", ends))
             of_disk.append("r_await ms")
         header += [f"{disk} {name}" if len(disks) > 1 else name for name in of_disk]
-    rows = [[figure_text(float(value)) for value in line] for line in zip(*columns, strict=True)]
+    texts = [column_texts([float(value) for value in column]) for column in columns]
+    rows = list(zip(*texts, strict=True))
     return "\n".join([table(header, rows), "", *_evenness(outcome, ends)])
 
 
