@@ -9,6 +9,8 @@ measured with them, and say how fast the host is in this hour.
 
 python -m tests.desk predictions: print the table of the unseen rows.
 
+python -m tests.desk errors: write the errors of all tables into wbsim/experiments/data/errors.csv.
+
 python -m tests.desk own: measure this machine's costs, and print its runs next to the model's.
 
 Words choose the rows whose names contain one of them.  ``python -m tests.documents desk`` writes the table of
@@ -22,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.desk import kernel, model, own, table
+from tests.desk import errors, kernel, model, own, table
 from tests.desk.results import MEASURED, PREDICTED, UNSEEN, load, middle, save
 from tests.desk.rows import Row, key, rows, unseen
 
@@ -51,6 +53,8 @@ if __name__ == "__main__":
             _measure(_wanted(words), MEASURED, RUNS)
         case ["predict"]:
             save(PREDICTED, {key(row): [model.measure(row, seed) for seed in SEEDS] for row in unseen()})
+        case ["errors"]:
+            errors.ERRORS.write_text(errors.text_of(errors.errors()))
         case ["unseen"]:
             _measure([*table.known(), *unseen()], UNSEEN, len(SEEDS))
         case ["table", *words]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.desk import model, own
+from tests.desk import errors, model, own
 from tests.desk.kernel import rate_of
 from tests.desk.results import MEASURED, PREDICTED, SETTLED, Result, load, middle, save, spread
 from tests.desk.rows import Row, key, rows, unseen
@@ -109,3 +109,24 @@ def test_cell_has_the_median_the_scatter_and_the_error() -> None:
     """The median of 1, 2 and 4 s is 2, and half of their scatter 1.5; a model with 2.5 s is 25 % too slow."""
     assert own._cell((1.0, 4.0, 2.0), 2.5) == "2 ±75 %, model +25 %"
     assert own._cell((0.0, 0.0, 0.1), 2.5) == "0, model 2.5"
+
+
+def test_shipped_errors_are_those_of_the_documents() -> None:
+    """`python -m tests.desk errors` writes them again."""
+    assert errors.ERRORS.read_text() == errors.text_of(errors.errors())
+
+
+def test_errors_are_read_from_both_kinds_of_tables() -> None:
+    """A "~" marks a result that scatters, and a calibrated row is no prediction."""
+    text = "## H. x\n| xfs 32M fs_mark 4k x1 | 1.65 -9% | 2 |\n| ext4 64M dd 1 x 5m | 0.37~ -48% | 2 |\n"
+    assert list(errors.of_measurements(text)) == [
+        errors.Error("small files", "xfs", "measurements H", "fs_mark 4k x1", -9.0)
+    ]
+    table = (
+        "    W25-A-bm-p  759.0  MiB/s  1 036  -  +36.5 %   predicted\n"
+        "    W25-A-pm-u  368.0  MiB/s  322.7  -  -12.3 %  calibrated\n"
+        "    W25-fragA-u  17  1  16.17  -  -4.9 %   predicted\n"
+    )
+    assert list(errors.of_report(table, ("W25",))) == [
+        errors.Error("several flushers", "xfs", "report W25", "W25-A-bm-p", 36.5)
+    ]

@@ -24,7 +24,8 @@ from wbsim.experiments.results.figures import READ
 from wbsim.experiments.running.reading import lives_of
 from wbsim.experiments.running.simulate import simulate
 from wbsim.experiments.why.bottlenecks import AWAY
-from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity
+from wbsim.experiments.why.guesses import Guess
+from wbsim.experiments.why.sensitivity import Effect, Sensitivity
 
 COMMITTED: Final = Path(__file__).parent / "printed_results.tsv"
 CAPTURE: Final = Path(__file__).parents[1] / "captures" / "fsmark-xfs-ag2.trace.xz"

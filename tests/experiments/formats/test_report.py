@@ -71,7 +71,10 @@ def test_further_figures_have_columns_with_their_units() -> None:
     other = [replace(run, variant="other") for run in base]
     differences = difference_table([*base, *other], [], ["limit"])
     assert differences is not None
-    assert differences.splitlines()[4] == "against unpatched, %  w_await ms    files/s  fs_mark files/s  limit MiB"
+    assert (
+        differences.splitlines()[4]
+        == "against unpatched, %  w_await ms    files/s  fs_mark files/s  limit MiB"
+    )
 
 
 def test_unknown_figures_are_dashes() -> None:

@@ -9,7 +9,8 @@ from matplotlib.colors import to_hex
 
 from wbsim.experiments.pictures.axes import COLOURS
 from wbsim.experiments.pictures.tornado import tornado
-from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity
+from wbsim.experiments.why.guesses import Guess
+from wbsim.experiments.why.sensitivity import Effect, Sensitivity
 
 LOW, HIGH = COLOURS[:2]
 """The colours of a half towards the low end, and towards the high end, of a guess."""

@@ -11,8 +11,9 @@ from tests.experiments.outcomes import RUN, simulate_by
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.why.guesses import guesses_of
 from wbsim.experiments.why.refusals import Refused, refusals_of
-from wbsim.experiments.why.sensitivity import guesses_of, sensitivity
+from wbsim.experiments.why.sensitivity import sensitivity
 
 USUAL = {"chunk": 64, "size": 10, "other": 1}
 

@@ -22,16 +22,10 @@ from wbsim.experiments.pictures.tornado import tornado
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import Failure, Job
+from wbsim.experiments.why import guesses
 from wbsim.experiments.why import sensitivity as sensitivity_module
-from wbsim.experiments.why.sensitivity import (
-    TORNADO,
-    Effect,
-    Guess,
-    Sensitivity,
-    guesses_of,
-    sensitivity,
-    with_numbers,
-)
+from wbsim.experiments.why.guesses import Guess, guesses_of, with_numbers
+from wbsim.experiments.why.sensitivity import TORNADO, Effect, Sensitivity, sensitivity
 from wbsim.models.scenario import Scenario
 from wbsim.sim.param import Origin
 
@@ -247,14 +241,14 @@ def test_refused_draw_moves_to_the_nearest_allowed_value(monkeypatch: pytest.Mon
 
     The range of WAKE is 2 000 to 20 000 ns; with this rule, only values up to 10 000 ns are allowed.
     """
-    real = sensitivity_module.with_numbers
+    real = guesses.with_numbers
 
     def refuses(scenario: Any, values: Any) -> Any:
         if values.get(WAKE, 0) > 10_000:
             Scenario.model_validate({})
         return real(scenario, values)
 
-    monkeypatch.setattr(sensitivity_module, "with_numbers", refuses)
+    monkeypatch.setattr(guesses, "with_numbers", refuses)
     jobs = simulate_by(monkeypatch, lambda job: replace(RUN, wall_time=1 + share(job, WAKE)))
     found = sensitivity(case(), "wall_time", How(), trajectories=6, most=2, sobol=0)
     assert found.refusal_count == 0

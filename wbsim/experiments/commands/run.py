@@ -37,6 +37,10 @@ def add_options(parser: ArgumentParser) -> None:
         "--locks", choices=["lock_stat", "perf"],
         help="also print the locks, in the format of /proc/lock_stat or perf lock contention",
     )  # fmt: skip
+    parser.add_argument(
+        "--guesses", type=positive, metavar="N",
+        help="also run each case N times with assumed numbers drawn from their ranges, and print intervals",
+    )  # fmt: skip
     add_figures(parser)
     add_running(parser)
     add_json(parser)
@@ -50,6 +54,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.formats.report import print_fs_mark
     from wbsim.experiments.results.figures import FIGURES
     from wbsim.experiments.sweeps.run import run_experiment
+    from wbsim.experiments.why.drawn import drawn_intervals
 
     check_figures(arguments.figure, list(FIGURES))
     if (arguments.config is None) == (arguments.fs_mark is None):
@@ -58,10 +63,17 @@ def execute(arguments: Namespace) -> int:
         experiment = load(arguments.config, arguments.set)
     else:
         experiment = from_command(arguments.fs_mark, arguments.set)
-    batch = run_experiment(experiment, how_of(arguments), arguments.replications)
+    how = how_of(arguments)
+    batch = run_experiment(experiment, how, arguments.replications)
+    drawn = []
+    if arguments.guesses is not None and not batch.failures:
+        alone = how._replace(directory=None)  # the directory keeps the experiment, not the draws
+        drawn = [
+            drawn_intervals(case, arguments.figure, alone, arguments.guesses) for case in experiment.cases
+        ]
     if arguments.fs_mark is not None and not arguments.json and batch.outcomes:
         print_fs_mark(experiment.cases[0], batch.outcomes[0])
         title = None
     else:
         title = experiment.title
-    return print_result(batch, title, experiment, arguments)
+    return print_result(batch, title, experiment, arguments, drawn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,25 +15,65 @@ if TYPE_CHECKING:
     from wbsim.experiments.results.outcome import Outcome
     from wbsim.experiments.running.execute import Ran
     from wbsim.experiments.running.jobs import Failure, Job
+    from wbsim.experiments.why.drawn import Draws
 
+_SCATTER = (
+    "±: half of the 95 % interval over the seeds, which shows their scatter and not the error of the model;"
+    " for an interval that includes the assumed numbers, use wbsim run --guesses 20"
+)
 _OURS = "this is a fault of wbsim; please report it with the command and the configuration"
 
 
-def print_result(batch: Ran, title: str | None, experiment: Experiment, arguments: Namespace) -> int:
-    """Print the tables or one JSON document, report failures on stderr, and return the exit status."""
+def print_result(
+    batch: Ran,
+    title: str | None,
+    experiment: Experiment,
+    arguments: Namespace,
+    drawn: Sequence[Draws] = (),
+) -> int:
+    """Print the tables or one JSON document, report failures on stderr, and return the exit status.
+
+    *drawn*: the intervals that include the assumed numbers, if the user asked for them.
+    """
     if arguments.out is not None:
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
     if arguments.json:
-        document = {"title": experiment.title, "axes": list(experiment.axes)}
         from wbsim.experiments.formats.json_document import document_of
+        from wbsim.experiments.why.trust import trust_in
 
-        print_json({**document, "outcomes": [document_of(outcome) for outcome in batch.outcomes]})
+        trust = dict.fromkeys(trust_in(case.scenario) for case in experiment.cases)
+        print_json(
+            {
+                "title": experiment.title,
+                "axes": list(experiment.axes),
+                "trust": [known._asdict() for known in trust],
+                "drawn": [draws.document() for draws in drawn],
+                "outcomes": [document_of(outcome) for outcome in batch.outcomes],
+            }
+        )
     elif batch.outcomes:
-        print("\n\n".join(_texts(batch.outcomes, title, experiment, arguments)))
+        texts = _texts(batch.outcomes, title, experiment, arguments)
+        texts += [draws.text() for draws in drawn]
+        print("\n\n".join([*texts, _trust(batch.outcomes, experiment, arguments)]))
     for job, failure in batch.failures:
         for line in _why(job, failure):
             print(f"wbsim: {line}", file=sys.stderr)
     return _status({failure.kind for _, failure in batch.failures})
+
+
+def _trust(outcomes: list[Outcome], experiment: Experiment, arguments: Namespace) -> str:
+    """Return the lines that say how far to trust the result, and what the printed intervals show."""
+    from wbsim.experiments.formats.report import by_case
+    from wbsim.experiments.formats.table import wrapped
+    from wbsim.experiments.why.trust import trust_lines
+
+    config = getattr(arguments, "config", None) or "CONFIG.toml"
+    several = len({case.label for case in experiment.cases}) > 1
+    command = f"wbsim sensitivity {config}{' --variant NAME' if several else ''} --trajectories 2 --sobol 0"
+    lines = trust_lines(experiment.cases, outcomes, command)
+    if any(len(runs) > 1 for runs in by_case(outcomes)):
+        lines = [_SCATTER, *lines]
+    return "\n".join(wrapped(line) for line in lines)
 
 
 def _why(job: Job, failure: Failure) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import floor, isfinite, isnan, log10
+from textwrap import fill
 from typing import Final
 
 from wbsim.sim.units import MS, US, S
@@ -62,6 +63,11 @@ def fitted_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_colu
         if alike and number not in labels and cells[number][0] != UNKNOWN
     ]
     return "\n\n".join(texts) + (f"\nin every row: {', '.join(common)}" if common else "")
+
+
+def wrapped(note: str) -> str:
+    """Return the *note* below a table in lines of at most `WIDTH` characters; further lines are indented."""
+    return fill(note, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _width(columns: Sequence[int], header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:

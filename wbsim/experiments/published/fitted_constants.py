@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from wbsim.experiments.config.case import Case
+from wbsim.experiments.formats.table import wrapped
 from wbsim.sim.param import Origin, Spec
 
 _REPORT: Final = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
@@ -44,9 +45,9 @@ def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
     if not constants:
         return None
     names = ", ".join(f"{', '.join(map(_short, paths))} ({report})" for report, paths in constants.items())
-    return (
-        f"these constants of the machine were fitted to another report: {names};\n"
-        "wbsim list machines shows which machines were fitted to nothing"
+    return wrapped(
+        f"these constants of the machine were fitted to another report: {names};"
+        " wbsim list machines shows which machines were fitted to nothing"
     )
 
 

@@ -518,7 +518,7 @@ class Findings:
 
         Without a sweep, each case has a panel with a bar for each kind of thread.  With a sweep, each kind of
         thread has a panel with a bar for each case.  A bar is divided by cause: work has warm colours and
-        waiting has cold colours.  Spinning is red, and idle time is white.  docs/why.md explains the causes.
+        waiting has cold colours.  Spinning is red, and idle time is white.  docs/causes.md explains the causes.
         Only the first replication of each case is drawn.
 
         Returns:

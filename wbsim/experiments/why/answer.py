@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Final
@@ -49,17 +48,17 @@ def in_words(name: str) -> str:
         return f"the pauses of {name.removeprefix(PAUSES_OF).split('/')[0]}"
     if name.startswith(START_OF):
         return f"the {name}"
-    kind, _, rest = kind_of(name).partition(" ")
+    kind, _, rest = name.partition(" ")
     if kind == "device":
         disk, _, part = rest.partition(" ")
         return f"the {part} of {disk}"
     if kind == "lock":
-        return f"the lock {rest}"
-    if rest.endswith(FLUSHER):
-        article = "a" if re.search(r":\d", name) else "the"
-        return f"{article} flusher of {rest.split('/')[0]}"
+        return f"the lock {kind_of(rest)}"
     owner, _, thread = rest.partition("/")
-    return f"a process of {owner}" if thread == "process" else f"the thread {rest}"
+    if thread == FLUSHER:
+        device, context = owner.partition(":")[::2]
+        return f"{'a' if context else 'the'} flusher of {device}"
+    return f"a process of {owner}" if kind_of(thread) == "process" else f"the thread {rest}"
 
 
 def answer_of(axes: Sequence[str], points: Sequence[Sequence[object]], causes: Sequence[str]) -> str:

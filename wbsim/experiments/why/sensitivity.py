@@ -9,96 +9,31 @@ Every assumed number of a case is varied within its range, in three steps:
 3. Sobol: the share of the variance that each of the few largest guesses explains alone (S1) and together with
    others (ST).  The middle 95 % of these runs are the interval of the figure.
 
-SALib makes the samples.  A range whose ends differ by more than a factor of `WIDE` is sampled on a
-logarithmic scale.  Refused runs are listed by reason (`experiments.why.refusals`).  Morris leaves them out,
-and Sobol gives them the mean figure of the other runs.
+SALib makes the samples.  Refused runs are listed by reason (`experiments.why.refusals`).  Morris leaves
+them out, and Sobol gives them the mean figure of the other runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import exp, log
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from statistics import fmean, quantiles, stdev
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from wbsim.experiments.config.case import Case
-from wbsim.experiments.config.filesystems import made_again
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.values import amount, bounds
+from wbsim.experiments.config.values import amount
 from wbsim.experiments.formats.table import column_texts, figure_text, table
 from wbsim.experiments.results.figures import FIGURES, number_or_nan
-from wbsim.experiments.results.outcome import Outcome
-from wbsim.experiments.running.execute import How, Runs
-from wbsim.experiments.running.jobs import MOST_RUNS, Job
-from wbsim.experiments.why.refusals import Refusal, Refused, Values, refusals_of
-from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
-from wbsim.models.scenario import Scenario
-from wbsim.sim.param import Given, Inputs, Number, Origin, Spec
+from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.jobs import MOST_RUNS
+from wbsim.experiments.why.guesses import Guess, GuessRuns, guesses_of
+from wbsim.experiments.why.refusals import Refusal
 
-WIDE: Final = 30
 LEVELS: Final = 4
 TORNADO: Final = 10
-_HALVINGS: Final = 12
-"""The steps of the search for the allowed value next to a refused draw; within 0.03 % of the range."""
-
-
-class Guess(NamedTuple):
-    """An assumed number and the ends of its range, in *unit*: ns, B or B/s, or another unit of a spec.
-
-    The number is a multiple of *step*, if that is not 0.
-    """
-
-    path: str
-    value: float
-    low: float
-    high: float
-    unit: str = "1"
-    step: int = 0
-
-    @property
-    def range_text(self) -> str:
-        """Return both ends of the range with their units.
-
-        >>> Guess("seek", 1_000_000, 500_000, 2_000_000, "ns").range_text
-        '500 us .. 2 ms'
-        """
-        return f"{amount(self.low, self.unit)} .. {amount(self.high, self.unit)}"
-
-    @property
-    def logarithmic(self) -> bool:
-        """Return whether the range is sampled on a logarithmic scale."""
-        return self.low > 0 and self.high > WIDE * self.low
-
-    def value_at(self, share: float) -> float | int:
-        """Return the value at *share* of the range (0 to 1), which obeys the rule of the key.
-
-        >>> Guess("chunk", 524288, 65536, 524288, step=4096).value_at(1 / 3) % 4096
-        0
-        """
-        if self.logarithmic:
-            value = exp(log(self.low) + share * (log(self.high) - log(self.low)))
-        else:
-            value = self.low + share * (self.high - self.low)
-        value = min(max(value, self.low), self.high)  # the rounding of floats may leave the range
-        if not isinstance(self.value, int):
-            return value
-        if self.step:
-            least, most = -(-self.low // self.step), self.high // self.step
-            if least > most:
-                return self.value
-            return int(min(max(round(value / self.step), least), most)) * self.step
-        return round(value)
-
-    def share_of(self, value: float) -> float:
-        """Return the share of the range at which *value* lies; see `value_at`."""
-        if self.logarithmic:
-            return log(value / self.low) / log(self.high / self.low)
-        return (value - self.low) / (self.high - self.low)
 
 
 class Effect(NamedTuple):
@@ -187,164 +122,6 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / abs(whole):.1f}" if whole else "-"
 
 
-def guesses_of(scenario: Scenario) -> list[Guess]:
-    """Return the assumed numbers of *scenario* that have a range."""
-    return [
-        Guess(
-            number.path,
-            number.value,
-            number.provenance.low,
-            number.provenance.high,
-            number.unit,
-            _step_of(scenario, number.path),
-        )
-        for number in scenario.numbers()
-        if number.provenance is not None and _is_guess(number, number.provenance)
-    ]
-
-
-def _is_guess(number: Number, provenance: Given) -> bool:
-    ends = (number.value, provenance.low, provenance.high)
-    plain = all(isinstance(end, int | float) and not isinstance(end, bool) for end in ends)
-    return provenance.origin is Origin.ASSUMED and plain and provenance.low < provenance.high
-
-
-def _parts_of(path: str) -> list[str]:
-    return path.replace("[", ".").replace("]", "").split(".")
-
-
-def _step_of(scenario: Scenario, path: str) -> int:
-    """Return the number of which the value at *path* must be a multiple; 0 without such a rule."""
-    *parts, last = _parts_of(path)
-    spec: Any = scenario
-    for part in parts:
-        if isinstance(spec, Spec):
-            spec = getattr(spec, part)
-        else:
-            spec = spec[int(part)] if isinstance(spec, tuple) else spec[part]
-    if not isinstance(spec, Spec):  # a number in a list
-        return 0
-    return max(bounds([type(spec).model_fields[last]], "multiple_of"), default=0)
-
-
-def with_numbers(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
-    """Return *scenario* with other *values*, by path; `Spec.numbers` defines the form of a path.
-
-    A filesystem whose size follows its disk is made again on the changed disk.
-
-    Raises:
-        ValidationError: the model refuses the values.
-    """
-    inputs = scenario.inputs()
-    _put(inputs, values)
-    if any(path.startswith("machine.") for path in values):
-        made_again(scenario, inputs)
-        _put(inputs, values)
-    return Scenario.model_validate(inputs)
-
-
-def _put(inputs: Inputs, values: Mapping[str, object]) -> None:
-    for path, value in values.items():
-        *parts, last = _parts_of(path)
-        node: Any = inputs
-        for part in parts:
-            node = node[int(part)] if isinstance(node, list) else node[part]
-        entry = node[last]
-        node[last] = replace(entry, value=value) if isinstance(entry, Given) else value
-
-
-_KINDS: Final = {
-    "input": "", "law": "a law of the model is broken: ", "error": "a fault of wbsim: ",
-    "lost": "its worker was lost: ",
-}  # fmt: skip
-
-
-class _Study:
-    """The runs of one case with other numbers."""
-
-    def __init__(self, case: Case, figure: str, how: How, guesses: Sequence[Guess]) -> None:
-        self._case = case
-        self._figure = FIGURES[figure]
-        self._how = how
-        self._guesses = guesses
-        self._runs = Runs(how, f"Sensitivity of {figure}: {case.label}")
-        self.run_count = 0
-        self.failures: list[Refused] = []
-        self._successes: list[Values] = []
-        self.draws: list[Values] = []
-
-    def figures(self, shares: NDArray[np.float64], guesses: Sequence[Guess]) -> NDArray[np.float64]:
-        """Return the figure at each row of *shares*, of *guesses*; nan for a refused or failed run."""
-        jobs: list[tuple[Values, Job]] = []
-        for row in shares.tolist():
-            draw: Values = {
-                guess.path: guess.value_at(share) for guess, share in zip(guesses, row, strict=True)
-            }
-            values, scenario = self._correct(draw, guesses)
-            jobs.append((values, Job(replace(self._case, scenario=scenario), self._how.seed)))
-        self.draws = [values for values, _ in jobs]
-        results = self._runs.run([job for _, job in jobs]).results
-        figures = []
-        for (values, _), result in zip(jobs, results, strict=True):
-            if isinstance(result, Outcome):
-                self._successes.append(values)
-            else:
-                self.failures.append(Refused(values, _KINDS[result.kind] + result.message))
-            figures.append(self._figure.whole(result) if isinstance(result, Outcome) else np.nan)
-        self.run_count += len(jobs)
-        return np.array(figures)
-
-    def _correct(self, draw: Values, guesses: Sequence[Guess]) -> tuple[Values, Scenario]:
-        """Return *draw* with the values that the configuration allows, and the scenario with them.
-
-        A rule between several keys may refuse a draw.  Then one number after another goes back to its usual
-        value until the rest is allowed.  The last of them is moved out again, as far as the rule allows.
-        """
-        values, number = dict(draw), 0
-        if (scenario := self._scenario(values)) is not None:
-            return values, scenario
-        lifts = (guess for guess in guesses if self._scenario({**draw, guess.path: guess.value}) is not None)
-        lift = next(lifts, None)
-        back = list(guesses) if lift is None else [lift]
-        while scenario is None:
-            guess = back[number]
-            values[guess.path], number = guess.value, number + 1
-            scenario = self._scenario(values)
-        inner, outer = guess.share_of(guess.value), guess.share_of(draw[guess.path])
-        for _ in range(_HALVINGS):
-            middle = (inner + outer) / 2
-            trial = {**values, guess.path: guess.value_at(middle)}
-            if (trial_scenario := self._scenario(trial)) is not None:
-                inner, values, scenario = middle, trial, trial_scenario
-            else:
-                outer = middle
-        return values, scenario
-
-    def _scenario(self, values: Values) -> Scenario | None:
-        """Return the scenario with other *values*; None if the model refuses them."""
-        try:
-            return with_numbers(self._case.scenario, values)
-        except ValidationError:
-            return None
-
-    def refusals(self) -> list[Refusal]:
-        """Return the reasons of the runs refused so far, with their causes."""
-        usual = {guess.path: guess.value for guess in self._guesses}
-        return refusals_of(self.failures, self._successes, usual)
-
-    def value(self) -> float:
-        """Return the figure with all guesses at their usual values.
-
-        Raises:
-            BadInput: nothing was written back until the time of the figure.
-        """
-        (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
-        if nothing_written_back(outcome, until_end=self._figure.until_end):
-            raise bad(f"sensitivity of {self._case.label}", why_nothing(outcome))
-        self.run_count += 1
-        return self._figure.whole(outcome)
-
-
 def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int, sobol: int) -> Sensitivity:
     """Return how much the assumed numbers of *case* can change its *figure*.
 
@@ -373,7 +150,7 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
             "--trajectories",
             f"results in {many} runs; give fewer, or a smaller --sobol, for at most {MOST_RUNS} runs",
         )
-    study = _Study(case, figure, how, guesses)
+    study = GuessRuns(case, figure, how, guesses, f"Sensitivity of {figure}: {case.label}")
     value = study.value()
     if value != value:
         raise bad("--figure", f"the case has no {figure}; give a figure that `wbsim run` prints for it")
@@ -401,7 +178,7 @@ def _problem(guesses: Sequence[Guess]) -> dict[str, object]:
     }
 
 
-def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[Effect]:
+def _morris(study: GuessRuns, guesses: Sequence[Guess], trajectories: int) -> list[Effect]:
     """Return the effect of every guess by Morris, the largest first."""
     from SALib.sample import morris as sampling
 
@@ -427,7 +204,7 @@ def _morris(study: _Study, guesses: Sequence[Guess], trajectories: int) -> list[
     return sorted(effects, key=lambda result: -result.mu_star)
 
 
-def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
+def _ends(study: GuessRuns, effects: Sequence[Effect]) -> list[Effect]:
     """Return *effects* with the figure at both ends of each range; all other numbers are usual."""
     results = []
     for effect in effects:
@@ -437,7 +214,7 @@ def _ends(study: _Study, effects: Sequence[Effect]) -> list[Effect]:
 
 
 def sobol_effects(
-    study: _Study, effects: Sequence[Effect], most: int, samples: int
+    study: GuessRuns, effects: Sequence[Effect], most: int, samples: int
 ) -> tuple[list[Effect], tuple[float, float]]:
     """Return *effects*, the first *most* with their shares of the variance, and the figure's interval."""
     from SALib.analyze import sobol as analysis

@@ -1,0 +1,88 @@
+"""``python -m tests.desk errors``: the errors of all compared runs, from the tables of the documents.
+
+They go to wbsim/experiments/data/errors.csv, from which `wbsim run` says how right comparable runs were.
+A row is the error of a wall time or a rate.  Left out: results that differ by more than 20 % from run to run
+(marked "~"), and rows of reports to which a number was fitted.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[2]
+ERRORS: Final = ROOT / "wbsim" / "experiments" / "data" / "errors.csv"
+_SECTION: Final = re.compile(r"^## ([A-Z])\. ")
+_ROW: Final = re.compile(r"^\| (xfs|ext4) (?:\d+M )?([^|]+?) \| ([\d.e+]+)(~?) ([+-]\d+)% \|")
+_REPORT: Final = re.compile(
+    r"^ {4}((?:P13|V13|N10|W25)-\S+) .* (s|files/s|MB/s|MiB/s) .*? ([+-][\d.]+) %\s+predicted"
+)
+_REPORTS: Final = {
+    "README.md": ("P13",), "docs/v13.md": ("V13-xfs-create",), "docs/n10-w25.md": ("N10", "W25"),
+}  # fmt: skip
+"""The rows of each document that simulate programs which write."""
+
+
+class Error(NamedTuple):
+    """The relative error of a run's wall time or rate (%), and where it was compared."""
+
+    kind: str
+    filesystem: str
+    source: str
+    run: str
+    error_percent: float
+
+
+def kind_of(run: str) -> str:
+    """Return the kind of a run, from the words of its commands; see `wbsim.experiments.why.trust`."""
+    words = run.split()
+    programs = {"fs_mark", "dd", "fio"} & set(words)
+    if len(programs) > 1 or ("write" in words and "randwrite" in words):
+        return "several programs"
+    if "fs_mark" in programs:
+        return "small files"
+    return "random writes" if "randwrite" in words else "sequential writes"
+
+
+def of_measurements(text: str) -> Iterator[Error]:
+    """Yield the errors of wall times in the tables of docs/measurements.md, whose text is *text*."""
+    section = ""
+    for line in text.splitlines():
+        if (found := _SECTION.match(line)) is not None:
+            section = found[1]
+        row = _ROW.match(line)
+        if row is not None and not row[4]:
+            yield Error(kind_of(row[2]), row[1], f"measurements {section}", row[2], float(row[5]))
+
+
+def of_report(text: str, prefixes: tuple[str, ...]) -> Iterator[Error]:
+    """Yield the errors of the predicted times and rates in the table of a report's page."""
+    for line in text.splitlines():
+        row = _REPORT.match(line)
+        if row is None or not row[1].startswith(prefixes):
+            continue
+        report, _, name = row[1].partition("-")
+        kind = {"P13": "small files", "V13": "small files", "N10": "sequential writes"}.get(report)
+        kind = kind or ("several flushers" if name.endswith("-p") else "random writes")
+        yield Error(kind, "xfs", f"report {report}", row[1], float(row[3]))
+
+
+def errors() -> list[Error]:
+    """Return all errors, in the order of the documents."""
+    found = list(of_measurements((ROOT / "docs" / "measurements.md").read_text()))
+    for name, prefixes in _REPORTS.items():
+        found += of_report((ROOT / name).read_text(), prefixes)
+    return found
+
+
+def text_of(found: list[Error]) -> str:
+    """Return *found* as CSV."""
+    file = StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(Error._fields)
+    writer.writerows((*error[:-1], f"{error.error_percent:g}") for error in found)
+    return file.getvalue()

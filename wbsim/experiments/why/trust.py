@@ -1,0 +1,174 @@
+"""How far to trust a run: the errors of comparable runs, and the assumed numbers of its bottleneck.
+
+Runs are comparable if their programs do the same kind of work on the same kind of filesystem.  The errors are
+those of predictions: no number was fitted to the runs in ``data/errors.csv`` (`tests.desk.errors` makes it).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from statistics import median
+from typing import Final, NamedTuple
+
+from wbsim.experiments.config.case import Case
+from wbsim.experiments.results.outcome import Outcome
+from wbsim.experiments.why.answer import in_words
+from wbsim.experiments.why.bottlenecks import bottleneck
+from wbsim.experiments.why.guesses import Guess, guesses_of
+from wbsim.models.flushers.parallel import ParallelSpec
+from wbsim.models.scenario import Scenario
+from wbsim.models.time_accounting import FLUSHER
+from wbsim.models.workloads.dd import DdSpec
+from wbsim.models.workloads.fio import FioSpec
+from wbsim.models.workloads.fs_mark import FsMarkSpec
+
+_NAMED: Final = 3
+"""So many guesses of the bottleneck are named."""
+_FEWEST: Final = 3
+"""With fewer comparable runs on its filesystem, the runs on all filesystems are compared."""
+
+
+class Error(NamedTuple):
+    """A compared run: the kind of its work, its filesystem, where it was compared, and its error (%)."""
+
+    kind: str
+    filesystem: str
+    source: str
+    run: str
+    error_percent: float
+
+
+class Trust(NamedTuple):
+    """The errors (%) of *runs* comparable predictions; ``kind`` says what they did, and ``sources`` where.
+
+    Without any comparable run, both errors are None.
+    """
+
+    kind: str
+    runs: int
+    median_percent: float | None
+    worst_percent: float | None
+    sources: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return one line on how right comparable runs were."""
+        if self.median_percent is None:
+            none = f"no run like this one was compared ({self.kind})"
+            return f"how right: {none}; expect errors of tens of percent"
+        return (
+            f"how right: {self.runs} predicted runs of this kind ({self.kind}) missed by"
+            f" {self.median_percent:.0f} % in the median and {self.worst_percent:.0f} % at worst:"
+            f" {', '.join(self.sources)}"
+        )
+
+
+@cache
+def known_errors() -> tuple[Error, ...]:
+    """Return the errors of all compared runs."""
+    text = files("wbsim.experiments").joinpath("data/errors.csv").read_text(encoding="utf-8")
+    rows = csv.reader(text.splitlines()[1:])
+    return tuple(
+        Error(kind, filesystem, source, run, float(error)) for kind, filesystem, source, run, error in rows
+    )
+
+
+def trust_in(scenario: Scenario) -> Trust:
+    """Return the errors of the runs that are comparable with *scenario*."""
+    kind = kind_of(scenario)
+    filesystems = {mount.filesystem.kind for mount in scenario.mounts.values()}
+    alike = [error for error in known_errors() if error.kind == kind]
+    near = [error for error in alike if error.filesystem in filesystems]
+    chosen, place = (
+        (near, " and ".join(sorted(filesystems))) if len(near) >= _FEWEST else (alike, "any filesystem")
+    )
+    if not chosen:
+        return Trust(kind, 0, None, None, ())
+    sizes = [abs(error.error_percent) for error in chosen]
+    sources = tuple(dict.fromkeys(error.source for error in chosen))
+    return Trust(f"{kind} on {place}", len(chosen), median(sizes), max(sizes), sources)
+
+
+def kind_of(scenario: Scenario) -> str:
+    """Return the kind of work of *scenario*, in the words of ``data/errors.csv``, or other words without one.
+
+    Calls that wait for the disk make another kind, because their time is that of the device.
+    """
+    works = {_work_of(program.workload) for program in scenario.programs.values()}
+    if isinstance(scenario.kernel.flusher, ParallelSpec):
+        return "several flushers"
+    return works.pop() if len(works) == 1 else "several programs"
+
+
+def _work_of(workload: object) -> str:
+    if isinstance(workload, FsMarkSpec):
+        return "small files"
+    if isinstance(workload, DdSpec):
+        return "writes that wait for the disk" if workload.sync or workload.at_end else "sequential writes"
+    if isinstance(workload, FioSpec):
+        if any(map(_given, (workload.fsync, workload.fdatasync, workload.sync, workload.end_fsync))):
+            return "writes that wait for the disk"
+        kinds = set(workload.rw) if isinstance(workload.rw, tuple) else {workload.rw}
+        if kinds <= {"randwrite"}:
+            return "random writes"
+        return "sequential writes" if kinds <= {"write"} else "several programs"
+    return "other programs"
+
+
+def _given(value: object) -> bool:
+    """Return whether an option of fio is given, for all of its jobs or for one."""
+    return any(value) if isinstance(value, tuple) else bool(value)
+
+
+def guesses_of_bottleneck(scenario: Scenario, uses: dict[str, float]) -> tuple[str, list[Guess]]:
+    """Return the bottleneck in words, and the guesses that describe it, those of the widest ranges first.
+
+    The list is empty without a bottleneck, and without guesses that belong to its device or its code paths.
+    """
+    resource = bottleneck(uses)
+    if resource is None:
+        return "", []
+    parts = _paths_of(resource.name)
+    kinds = {mount.filesystem.kind for mount in scenario.mounts.values()}
+    near = [
+        guess
+        for guess in guesses_of(scenario)
+        if any(part in f".{guess.path}" for part in parts)
+        and (".filesystems." not in guess.path or any(f".{kind}." in guess.path for kind in kinds))
+    ]
+    near.sort(key=lambda guess: -(guess.high / guess.low if guess.low > 0 else float("inf")))
+    return in_words(resource.name), near
+
+
+def _paths_of(resource: str) -> tuple[str, ...]:
+    """Return the parts of the paths of guesses that describe *resource*."""
+    kind, _, rest = resource.partition(" ")
+    if kind == "device":
+        return (f"machine.disks.{rest.split()[0]}.",)
+    if kind == "thread" and rest.endswith(FLUSHER):
+        return "machine.processors.flusher_scale", ".flusher.", ".writeback."
+    if kind == "thread":
+        program = rest.split("/")[0]
+        return "machine.processors.writer_scale", ".paths.write.", ".writer.", f"programs.{program}."
+    return ("machine.processors.",)
+
+
+def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str) -> list[str]:
+    """Return the lines on trust below a table of runs.
+
+    *command* is a ``wbsim sensitivity`` that shows how far the assumed numbers move the answer.
+    """
+    lines = list(dict.fromkeys(trust_in(case.scenario).text() for case in cases))
+    if len(lines) > 1:
+        lines = [max(lines, key=lambda line: ("no run like" in line, line))]
+    scenario = cases[0].scenario
+    first = next((outcome for outcome in outcomes if outcome.variant == cases[0].variant), None)
+    where, guesses = guesses_of_bottleneck(scenario, first.uses) if first is not None else ("", [])
+    if guesses:
+        ranges = {guess.path.rpartition(".")[2]: guess.range_text for guess in reversed(guesses)}
+        named = ", ".join(f"{name} {ends}" for name, ends in list(ranges.items())[: -_NAMED - 1 : -1])
+        lines.append(f"guesses about {where}, which holds this run back: {named}")
+    lines.append(f"what its guesses move: {command}")
+    return lines
