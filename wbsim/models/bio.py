@@ -116,7 +116,7 @@ class Request(Write):
 
 @mypyc_attr(free_list_len=1)
 class Piece(Write):
-    """A part of a request: for a member of a composed device, or one step of a flush."""
+    """A part of a request, in sectors: for a member of a composed device, or one step of a flush."""
 
     __slots__ = ("end_sector", "op", "start_sector")
 
@@ -130,7 +130,10 @@ class BlockDevice(Protocol):
     """Takes requests, and completes each of them after some time."""
 
     def uses(self) -> dict[str, float]:
-        """Return how long each of its parts was used so far (ns), by name: a link, a head, flash."""
+        """Return how long each part of the device was used so far (ns), by name: a link, a head, flash.
+
+        Results show from this what limits a run, and a law checks it.
+        """
         return {}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
@@ -170,7 +173,7 @@ class IoScheduler(Protocol):
         """Take note that *request*, which began at sector *old_start*, has grown at its front."""
 
     def next(self, now_ns: int) -> Request | None:
-        """Return the waiting request that leaves now; at least one waits.
+        """Return the waiting request that leaves at *now_ns*; at least one waits.
 
         None: none may leave before a request of the device is complete.
         """

@@ -33,7 +33,7 @@ class Congestion:
         yield PARK
 
     def end(self) -> None:
-        """Wake all sleepers, because a queue left congestion."""
+        """Wake all sleepers, because a queue left congestion (`models.block.request_pool.RequestList`)."""
         sleepers = list(self.sleepers)
         self.sleepers.clear()
         for task in sleepers:

@@ -37,7 +37,7 @@ class Visits(Protocol):
         """End the visit to an inode of *wb*."""
 
     def gives_up(self) -> bool:
-        """Return whether the thread leaves the current file as it is."""
+        """Return whether the thread leaves the current file as it is, because its device is congested now."""
 
 
 LONG_MAX: Final = (1 << 62) - 1
@@ -124,6 +124,7 @@ class Work(NamedTuple):
     """struct wb_writeback_work: a work item of a flusher.
 
     ``sb``: write only inodes of this superblock; None: of all.  ``done``: completed when the work ends.
+    ``nr_pages``: the most pages to write.
     """
 
     reason: Reason
@@ -134,7 +135,10 @@ class Work(NamedTuple):
 
 
 class Superblock(Protocol):
-    """One mounted filesystem, as its inodes see it."""
+    """One mounted filesystem, as its inodes see it.
+
+    ``block_ns`` and ``cold_extent_ns``: times of a write(2) on the filesystem (`models.vfs.superblock`).
+    """
 
     name: str
     filesystem: Filesystem
@@ -154,8 +158,8 @@ class Superblock(Protocol):
 class Bandwidth(Protocol):
     """A context's write bandwidth to the device, and the rate limits of its writers (pages per s).
 
-    ``dirtied_stamp`` and ``written_stamp``: the page counts at the last update.  ``stamp``: its time
-    (jiffies).
+    ``write`` is a mean over about 3 s, which ``avg_write`` follows slowly.  ``dirtied_stamp`` and
+    ``written_stamp``: the page counts at the last update.  ``stamp``: its time (jiffies).
     """
 
     write: int
@@ -183,6 +187,9 @@ class Wb(Protocol):
     * ``flushed_inodes``: visits of the flusher that left the inode clean.
     * ``flushed_pages``: the pages that went under writeback while the flusher wrote.
     * ``given_back``: visits by any thread, WB_SYNC_ALL excluded, that left the inode dirty.
+    * ``dirty``: the pages that are dirty now; ``dirty_and_writeback`` has those under writeback, too.
+    * ``dirty_exceeded``: the context is over its limit, so its writers ask the throttle more often.
+    * ``bandwidth``: the estimates of its device, from which throttling and chunks follow.
     """
 
     name: str
@@ -205,11 +212,11 @@ class Wb(Protocol):
 
     @property
     def dirtied(self) -> int:
-        """Return the number of pages that ever became dirty."""
+        """The number of pages that ever became dirty."""
 
     @property
     def submitted_pages(self) -> int:
-        """Return the number of pages that ever went under writeback."""
+        """The number of pages that ever went under writeback."""
 
     def account_dirtied(self, pages: int) -> None:
         """Count *pages* pages that became dirty (account_page_dirtied)."""
@@ -230,7 +237,7 @@ class Wb(Protocol):
         """Put *inode*, which is on no list and still dirty, back on a list; its age stays."""
 
     def take_off(self, inode: Inode) -> None:
-        """Take *inode* off its list."""
+        """Take *inode* off its list, because an fsync(2) writes it or a truncation makes it clean."""
 
     def queue_io(self, older_than_ns: int, superblock: Superblock | None = None) -> int:
         """Refill b_io from b_more_io and from the inodes dirtied by *older_than_ns*; return how many moved.
@@ -281,10 +288,16 @@ class Throttle(Protocol):
         """
 
     def dirtier(self) -> Dirtier:
-        """Return the account of a new writer."""
+        """Return the account of a new writer.
+
+        Each process has one, and a child begins with a new one.
+        """
 
     def poll_pages(self, wb: Wb, dirtier: Any) -> int:
-        """Return the dirtied pages at which *dirtier*, after a write to *wb*, must call `balance`."""
+        """Return the dirtied pages at which *dirtier*, after a write to *wb*, must call `balance`.
+
+        A write(2) dirties pages up to this number without any other look at the thresholds.
+        """
 
     def balance(self, thread: Thread, wb: Wb, dirtier: Any) -> Steps:
         """balance_dirty_pages: perhaps let *thread* sleep, and start background writeback."""
@@ -296,10 +309,10 @@ class Throttle(Protocol):
         """
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """Handle the end of a slice of *wb*'s flusher, which began at *since_ns*."""
+        """Update the bandwidth after a slice of *wb*'s flusher, which began at *since_ns*."""
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the part of a threshold of *pages* pages that is *wb*'s."""
+        """Return the part (pages) of a threshold of *pages* pages that is *wb*'s."""
 
 
 CongestionWait = Callable[["Thread", int], Steps]
@@ -319,11 +332,11 @@ class Flushers(Protocol):
 
     @property
     def threads(self) -> list[Thread]:
-        """Return all threads that were made."""
+        """All threads that were made."""
 
     @property
     def alive(self) -> int:
-        """Return the number of threads that exist now; for a workqueue, the number of running work items."""
+        """The number of threads that exist now; for a workqueue, the number of running work items."""
 
     def register(self, bdi: Any) -> None:
         """Make the contexts of *bdi*, and the threads that they need."""
@@ -332,7 +345,10 @@ class Flushers(Protocol):
         """Start background writeback of *wb*, because too many pages are dirty."""
 
     def in_progress(self, wb: Wb) -> bool:
-        """Return whether writeback of *wb* runs or is about to run."""
+        """Return whether writeback of *wb* runs or is about to run.
+
+        A throttled writer starts background writeback only if it does not.
+        """
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
         """Queue *work* for *wb*, and return its completion.
@@ -345,7 +361,7 @@ class Flushers(Protocol):
 
 
 class NoFile(CallError):
-    """ENOENT: no file has the path."""
+    """ENOENT: no file has the path; it ends the process, as any other `CallError` does."""
 
 
 class NoSpace(CallError):
@@ -381,7 +397,10 @@ class Names(Protocol):
         """Return the filesystem's own directory, which mkfs made, as `mkdir` returns another one."""
 
     def new_directory(self) -> Any:
-        """Return a directory that existed before the run, as `mkdir` returns one that is made."""
+        """Return a directory that existed before the run, as `mkdir` returns one that is made.
+
+        `lay_out` of a superblock needs it for the files of a configuration.
+        """
 
     def new_inode(self, cpu: int, directory: Any) -> Inode:
         """Return the inode of a file that existed in *directory* before the run.
@@ -435,7 +454,7 @@ class Filesystem(Protocol):
     tries_writes: bool
 
     def append(self, inode: Any, pages: int) -> int:
-        """Write *pages* complete pages behind the end of the file; return how many of them were clean."""
+        """Write *pages* complete pages behind the end of the file; return how many were clean."""
 
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices*, *call_pages* pages with each write(2).
@@ -470,7 +489,7 @@ class Filesystem(Protocol):
         """Handle the last close(2) of a file; a file that *has_name* may be opened again."""
 
     def reopen(self, inode: Any) -> None:
-        """Handle open(2) of a file that no process has open."""
+        """Handle open(2) of a file that has a name and that no process has open."""
 
     def lay_out(self, inode: Any, pages: int, extents: int) -> None:
         """Give *inode* the blocks of *pages* pages in *extents* extents of equal length, before the run.
@@ -498,7 +517,7 @@ class Filesystem(Protocol):
         """Return whether close(2) starts the writeback of *inode*, because it was truncated."""
 
     def writes_before_rename(self, inode: Any) -> bool:
-        """Return whether a rename of *inode* over another file starts the writeback of *inode* first."""
+        """Return whether a rename of *inode* over another file first starts the writeback of *inode*."""
 
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """do_writepages: allocate, build bios and submit them.
@@ -508,7 +527,10 @@ class Filesystem(Protocol):
         """
 
     def converts(self, inode: Any) -> bool:
-        """Return whether a worker converts pages of *inode* that are under writeback now."""
+        """Return whether a worker converts pages of *inode* that are under writeback now.
+
+        fsync(2) then also waits for the wake-up of this worker.
+        """
 
     def wait_for_writeback(self, thread: Thread, inode: Any) -> Steps:
         """filemap_fdatawait: wait until the pages of *inode* that are under writeback now are clean."""
@@ -527,13 +549,13 @@ class Filesystem(Protocol):
 
     @property
     def log_bytes(self) -> int:
-        """Return the bytes written to the log so far."""
+        """The bytes written to the log so far."""
 
     def check(self) -> None:
         """Check that no block is in two places and no page is lost; raise `LawBroken` otherwise."""
 
     def layouts(self) -> Sequence[Any]:
-        """Return the files whose pages are kept one by one (`models.page_cache.file_pages`), oldest first."""
+        """Return the files whose pages are kept one by one, oldest first, for results and pictures."""
 
     def extents_per_file(self) -> tuple[int, ...]:
         """Return the number of extents of each file of `layouts`."""
@@ -575,7 +597,7 @@ class Thread(Protocol):
         """blk_check_plugged: return what *array* keeps in the plug, from *make* at first; None: no plug."""
 
     def drop_callback(self, array: Any) -> None:
-        """Take what *array* keeps out of the plug."""
+        """Take what *array* keeps out of the plug, because the array submits it now."""
 
     def submit_bio(self, bio: Bio) -> Steps | None:
         """Submit *bio*; return None if it joined a plugged request, which takes no time.

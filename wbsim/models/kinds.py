@@ -41,7 +41,11 @@ def key_of(spec: type[Any]) -> str:
 
 @cache
 def kinds(folder: str) -> dict[str, Kind]:
-    """Return the kinds in ``models/<folder>`` by their names."""
+    """Return the kinds in ``models/<folder>`` by their names.
+
+    >>> sorted(kinds("flushers"))
+    ['parallel', 'pdflush', 'per_bdi']
+    """
     package = import_module(f"wbsim.models.{folder}")
     entries = {}
     for module_info in iter_modules(package.__path__):
@@ -53,7 +57,10 @@ def kinds(folder: str) -> dict[str, Kind]:
 
 
 def component_of(folder: str, spec: Spec) -> Any:
-    """Return the component for *spec*, which is the spec of a kind in *folder*."""
+    """Return the component for *spec*, which is the spec of a kind in *folder*.
+
+    The machine calls it, and so needs no list of kinds.
+    """
     return next(kind.component for kind in kinds(folder).values() if kind.spec is type(spec))
 
 

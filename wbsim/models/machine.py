@@ -77,8 +77,8 @@ PRIMITIVES: Final = {"simpy": STOCK, "light": LIGHT, "compiled": LIGHT}
 class Machine:
     """A machine that is ready to run its programs; parts have their names of the scenario.
 
-    ``starts`` has the start (ns) of each program that ends, as its user gave it, and ``begun_ns`` the time
-    at which each program began.
+    ``starts`` has the start (ns) of each program that ends, as its user gave it.  ``begun_ns`` has the time
+    at which each program began, and ``give_up_ns`` that at which the run fails.
     """
 
     env: Environment
@@ -126,7 +126,7 @@ class Machine:
         env.call_at(env.now + every_ns(), WATCHING, again)
 
     def process(self, name: str) -> Process:
-        """Return a process of the caller's own; its calls take their mean times."""
+        """Return a process called *name*, with which code makes calls itself; they take their mean times."""
         return self.calls.process(self.thread(name), Draws(np.ones), Latencies())
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
@@ -265,6 +265,7 @@ class _Builder:
         self._queues: dict[str, Queue] = {}
         self._bdis: dict[str, BackingDevice] = {}
         for number, name in enumerate((*machine.disks, *machine.arrays)):
+            # A rank for each disk: the order of their timers at one instant must not depend on the past.
             parts = Parts(self._supply, urgent=URGENT - 1 - number)
             disk: GenDisk
             if name in machine.disks:
@@ -297,6 +298,7 @@ class _Builder:
         drive = self._scenario.machine.disks[name]
         cpu = self._cpu
         costs: BlockCosts = scale(cpu.paths.block, cpu.flusher_scale)
+        # A guest leaves to its hypervisor when it gives a request to the driver, and for its interrupt.
         costs = costs.model_copy(
             update={
                 "dispatch_ns": costs.dispatch_ns + cpu.exit_time,
@@ -455,6 +457,10 @@ def scale(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
     """Return *costs* with every time multiplied by *factor*, rounded to whole ns.
 
     The times of transactions are multiplied by *of_transactions*, too.
+
+    >>> costs = BlockCosts(request_ns=400, insert_ns=100, dispatch_ns=0, complete_ns=51)
+    >>> scale(costs, 1.5).complete_ns
+    76
     """
     values: dict[str, Any] = {}
     transactions: frozenset[str] = getattr(type(costs), "TRANSACTIONS", frozenset())
@@ -468,7 +474,7 @@ def scale(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
 
 
 def lock_times(cpu: ProcessorSpec, kernel: KernelSpec) -> LockTimes:
-    """Return the times of locks on these processors, and the rules of this kernel for them."""
+    """Return the times (ns) of locks on the processors *cpu*, and the rules of *kernel* for them."""
     return LockTimes(
         HandOff(cpu.line_time, cpu.line_from_far, kernel.spinlock == "ticket", cpu.node_cpus),
         RwSemaphoreRules(kernel.rwsem_steals, kernel.rwsem_spins, kernel.rwsem_spin, kernel.rwsem_hand_off),

@@ -39,7 +39,7 @@ class LockTimes:
 
     * ``hand_off``: the times of a spinlock.
     * ``wake_ns``: the time from a wake-up until the waiting task runs, and ``waker_ns`` that of its waker.
-    * ``line_ns``: the time to get the cache line of a mutex or a semaphore.
+    * ``line_ns``: the time to get the cache line of a mutex or a semaphore from another processor.
     * ``line_own_ns`` and ``line_far_ns``: the time to write a line that the processor itself has, and one
       that another processor has.
     """
@@ -110,7 +110,7 @@ class Parts:
         return f"{self._owner}/{name}" if self._owner else name
 
     def hold_back(self) -> None:
-        """Let no program of these parts begin before `release`."""
+        """Let no program of these parts begin before `release`: it follows another program."""
         self._held_back = []
 
     def release(self) -> None:
@@ -127,15 +127,15 @@ class Parts:
             self._held_back.append((task, steps, delay_ns))
 
     def thread(self, name: str) -> Thread:
-        """Return a thread of the kernel."""
+        """Return a thread of the kernel, such as a flusher, called *name* behind its owner's name."""
         return self._supply.make_thread(self._full_name(name), False)
 
     def process(self, name: str) -> Thread:
-        """Return the thread of a process."""
+        """Return the thread of a process, which keeps its seat on a processor while it sleeps."""
         return self._supply.make_thread(self._full_name(name), True)
 
     def spin_lock(self, name: str) -> SpinLock:
-        """Return a spinlock."""
+        """Return a spinlock that the machine counts under *name*."""
         supply = self._supply
         return self._register(
             supply.spin_lock(supply.env, self._full_name(name), supply.times.hand_off, self.urgent)
@@ -148,11 +148,14 @@ class Parts:
         return self.lines(self._register(lock))
 
     def lines(self, lock: SpinLock) -> Line:
-        """Return the cache lines that are written under *lock*."""
+        """Return the cache lines that are written under *lock*.
+
+        Lists of inodes and the inode hash have such lines.
+        """
         return Line(lock, self._supply.times.hand_off, self._supply.times.line_own_ns)
 
     def mutex(self, name: str) -> Mutex:
-        """Return a mutex."""
+        """Return a mutex that the machine counts under *name*."""
         line_ns = self._supply.times.line_ns
         return self._register(Mutex(self.env, self._full_name(name), self.wake_ups(name), line_ns))
 
@@ -167,13 +170,16 @@ class Parts:
         return lambda: RwSemaphore(self.env, name, times.rw_semaphore, wakes, times.line_ns)
 
     def wake_ups(self, name: str) -> WakeUps:
-        """Return the wake-ups of the tasks that wait for *name*, such as a class of locks."""
+        """Return the wake-ups of the tasks that wait for *name*, such as a class of locks.
+
+        Each class draws its own numbers, so a new class changes none of the others.
+        """
         supply = self._supply
         excess = supply.streams.exponentials(self._full_name(f"wake-ups of {name}")) if supply.cv else None
         return WakeUps(supply.times.wake_ns, supply.times.waker_ns, excess)
 
     def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
-        """Let the machine count a class of locks; *stats* returns its counters."""
+        """Let the machine count a class of locks under *name*; *stats* returns its counters."""
         self._register(LockClass(self._full_name(name), stats))
 
     def _register(self, lock: LockT) -> LockT:
@@ -189,9 +195,9 @@ class Parts:
         return self._supply.streams.service_time_arrays(self._full_name(name), self._supply.cv)
 
     def uniforms(self, name: str) -> Draws:
-        """Return numbers uniform in [0, 1), one at a time."""
+        """Return numbers uniform in [0, 1), one at a time; *name* as in `random`."""
         return self._supply.streams.uniforms(self._full_name(name))
 
     def random(self, name: str) -> np.random.Generator:
-        """Return a generator of random numbers."""
+        """Return the generator of random numbers called *name*, of which only one caller may draw."""
         return self._supply.streams.generator(self._full_name(name))

@@ -34,6 +34,9 @@ def release_of(name: str) -> Release:
 
     A name without a patch level stands for the newest release of the series.
 
+    >>> release_of("3.11"), release_of("6.8.0-45-generic")
+    ((3, 11, 999), (6, 8, 0))
+
     Raises:
         ValueError: *name* does not begin with a release, or Linux had no release of that number.
     """

@@ -121,7 +121,7 @@ class ProcessorSpec(Spec):
 
     @property
     def node_cpus(self) -> int:
-        """Return the number of processors of a node; the last node may have fewer."""
+        """The number of processors of a node; the last node may have fewer."""
         return -(-self.count // self.nodes)
 
 
@@ -255,6 +255,11 @@ def same_directory(path: str, root: str) -> bool:
 
 
 def _from_root(path: str) -> str:
+    """Return *path* as an absolute plain path.
+
+    >>> _from_root("data/./f")
+    '/data/f'
+    """
     return posixpath.normpath("/" + path.lstrip("/"))
 
 

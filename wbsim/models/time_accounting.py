@@ -87,12 +87,12 @@ class Spent:
         self.pause = self.paced = 0
 
     def by_path(self) -> dict[str, int]:
-        """Return the times of all paths, in the order of `PATHS`."""
+        """Return the times of all paths (ns), in the order of `PATHS`."""
         return {path: getattr(self, path) for path in PATHS}
 
     @property
     def system(self) -> int:
-        """Return the time of all paths but the program's own."""
+        """The time (ns) of all paths but the program's own."""
         return sum(self.by_path().values()) - self.user
 
 
@@ -109,7 +109,7 @@ OTHER: Final = ("system", "other")
 
 
 def life_of(task: Task, spent: Spent, now: int) -> Life:
-    """Return the time of a thread from the beginning of the run until *now*, by cause.
+    """Return the time of a thread from the beginning of the run until *now* (ns), by cause.
 
     For a running thread the current step counts in full, except spinning.  For any other thread the times add
     up to *now*; "other" is time that a user-supplied component used without charging it.

@@ -115,15 +115,18 @@ class Scheduler(ABC):
 
     @abstractmethod
     def leave(self, task: Task) -> None:
-        """Take the processor of *task*, which ends or sleeps for long."""
+        """Take the processor and the seat of *task*, which ends or sleeps for a stated time."""
 
     @abstractmethod
     def work(self, task: Task, ns: int) -> Steps:
-        """Let *task* work for *ns*; it can be preempted at any time."""
+        """Let *task* work for *ns* in user mode, where it can be preempted at any time."""
 
     @abstractmethod
     def need_resched(self, task: Task) -> bool:
-        """Return whether *task*, which runs, should give its processor to another task."""
+        """Return whether *task*, which runs, should give its processor to another task.
+
+        Kernel code asks this in cond_resched, and a writer before it spins for a rwsem.
+        """
 
     @abstractmethod
     def give_way(self, task: Task) -> Park | None:
@@ -206,6 +209,8 @@ class Task(Entry):
         self.on_cpu = False
         self.since_ns = self.ran_ns = self.virtual_ns = 0
         self.stopped_ns = -FAR_NS  # when the task last gave up a processor
+        # ``put_off_ns``: how long others had the processor while the task was in `Scheduler.work`, which ends
+        # later by that.  ``lag_ns``: the virtual time by which EEVDF owes the task (`RunQueue.lag_of`).
         self.ready_ns = self.put_off_ns = self.waking_ns = self.lag_ns = 0
         self.idle_ns = 0
         self.slept_ns: dict[str, int] = {}
@@ -251,7 +256,7 @@ def _unstarted() -> Steps:
 
 @mypyc_attr(free_list_len=1)
 class Call(Entry):
-    """A function call that is due at a time."""
+    """A call of *act* that is due at *when* (ns)."""
 
     __slots__ = ("act",)
 
@@ -284,7 +289,7 @@ class Environment:
         return Task(name, self.next_rank())
 
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
-        """Let *task* run *steps*, beginning *delay_ns* from now."""
+        """Let *task* run *steps*, beginning *delay_ns* from now; return *task*."""
         task.steps = steps
         self.live_tasks += 1
         if delay_ns and task.scheduler is not None:  # the task needs no processor before
@@ -294,7 +299,10 @@ class Environment:
         return task
 
     def next_event_ns(self) -> int:
-        """Return when the next entry of the agenda is due (ns); `FAR_NS` if the agenda is empty."""
+        """Return when the next entry of the agenda is due (ns); `FAR_NS` if the agenda is empty.
+
+        A stream of write(2)s joins its calls up to then, because no task can observe an instant between them.
+        """
         return self.agenda.next_ns()
 
     def wake(self, task: Task, delay_ns: int = 0, waker: Task | None = None) -> None:
@@ -313,12 +321,12 @@ class Environment:
         self.agenda.push(task)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
-        """Call *act* at *when_ns*."""
+        """Call *act* at *when_ns*; *rank* orders it among the events of that instant."""
         self._calls += 1
         self.agenda.push(Call(when_ns, rank, self._calls, act))
 
     def halt(self) -> None:
-        """Remove all entries of the agenda, so that `run` returns; the measurement is over."""
+        """Remove all entries of the agenda, so that `run` returns; the last program has ended."""
         self.agenda.clear()
 
     def run(self, deadline_ns: int | None = None) -> None:

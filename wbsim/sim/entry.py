@@ -14,7 +14,8 @@ class Entry:
     """An entry of the agenda, which is due at *when* (ns).
 
     Of entries that are due at one time, the entry with the lowest *rank* comes first.  Of entries with the
-    same rank, the entry with the lowest *number* comes first.
+    same rank, the entry with the lowest *number* comes first.  Tasks and calls are entries, so putting one on
+    the agenda makes no other object.
     """
 
     __slots__ = ("number", "rank", "when")

@@ -38,7 +38,7 @@ class Fifo(Generic[T]):
         return self._items[-1]
 
     def take(self) -> T:
-        """Take the first item; there must be one."""
+        """Remove the first item, and return it; there must be one."""
         item = self._items[self._first]
         self._first += 1
         if self._first == len(self._items):

@@ -109,7 +109,7 @@ def signals_held() -> Iterator[None]:
 
 
 def hear_signals() -> None:
-    """Unblock the signals that `signals_held` blocked."""
+    """Unblock the signals that `signals_held` blocked, in a worker process that inherited the block."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
 
 

@@ -103,7 +103,11 @@ def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ..
 
 
 def bare(value: Any) -> Any:
-    """Return *value* and all values in it without their provenance."""
+    """Return *value* and all values in it without their provenance.
+
+    >>> bare({"size": specified(4096, "mkfs"), "names": ("a", "b")})
+    {'size': 4096, 'names': ['a', 'b']}
+    """
     if isinstance(value, Given):
         return bare(value.value)
     if isinstance(value, Mapping):
@@ -221,7 +225,11 @@ class Named(Mapping[str, ValueT], Generic[ValueT]):
 
 
 def is_name(text: str) -> bool:
-    """Return whether *text* is 1 to 100 printable characters, of which at least one is not blank."""
+    """Return whether *text* is 1 to 100 printable characters, of which at least one is not blank.
+
+    >>> is_name("sda"), is_name(" "), is_name("a" * 101)
+    (True, False, False)
+    """
     return 0 < len(text) <= 100 and text.isprintable() and bool(text.strip())
 
 
@@ -252,7 +260,7 @@ def _dumped(item: Any) -> Any:
 
 
 class Number(NamedTuple):
-    """One row of the table of all numbers."""
+    """A number: its *path* in the spec, its *value*, its *unit* (see `unit_of`) and its provenance."""
 
     path: str
     value: Any
@@ -294,7 +302,10 @@ class Spec(BaseModel):
         return next(base.model_fields[key] for base in bases if key in base.model_fields)
 
     def provenance(self, field: str) -> Given | None:
-        """Return the provenance of *field*; None if it was not stated."""
+        """Return the provenance of *field*; None if it was not stated.
+
+        The data sheet of a drive uses it to pass origins on to the numbers that follow from its figures.
+        """
         return self._provenance.get(field)
 
     def entries(self) -> Inputs:
@@ -397,5 +408,5 @@ def unit_of(field: FieldInfo) -> str:
 
 
 def units_of(spec: type[Spec]) -> Mapping[str, str]:
-    """Return the unit of each field of *spec*; see `unit_of`."""
+    """Return the unit of each field of *spec*, for a table of a configuration; see `unit_of`."""
     return {name: unit_of(field) for name, field in spec.model_fields.items()}

@@ -18,7 +18,7 @@ class Clock(Protocol):
         """The clock (ns)."""
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
-        """Call *act* at *when_ns*."""
+        """Call *act* at *when_ns*, in the order of *rank* among the events of that instant."""
 
     def next_event_ns(self) -> int:
         """Return when the next event is due (ns)."""

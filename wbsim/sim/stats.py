@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """A mean and the ends of its 95 % confidence interval (Student's t)."""
+    """A mean and the ends of its 95 % confidence interval (Student's t), in the unit of the values."""
 
     mean: float
     low: float
@@ -18,6 +18,9 @@ class Interval(NamedTuple):
 
 def confidence_95(values: Sequence[float]) -> Interval:
     """Return the interval of *values*, which must be independent (replications or batch means).
+
+    >>> [round(end, 2) for end in confidence_95([9, 10, 11])]
+    [10.0, 7.52, 12.48]
 
     Raises:
         ValueError: *values* has fewer than two values.
@@ -33,6 +36,11 @@ def confidence_95(values: Sequence[float]) -> Interval:
 
 def batch_means(series: Sequence[float], batches: int) -> list[float]:
     """Return the means of *batches* parts of *series* with equal lengths; the rest at the end is dropped.
+
+    The parts of one long run serve as replications, because neighbouring values are not independent.
+
+    >>> batch_means([1, 3, 5, 7, 9], 2)
+    [2.0, 6.0]
 
     Raises:
         ValueError: *series* has fewer than *batches* values.

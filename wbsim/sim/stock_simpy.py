@@ -113,7 +113,7 @@ class StockEnvironment:
             raise GiveUp(f"events remain at {last / 1e9:g} s")
 
     def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
-        """Return a timeout as SimPy's, but with *rank* as its priority."""
+        """Return a timeout of *delay_ns* as SimPy's, but with *rank* as its priority."""
         return self._schedule(self._simpy.event(), rank, delay_ns)
 
     def resource(self) -> simpy.Resource:

@@ -25,7 +25,7 @@ class Draws:
         self._position: i64 = 0
 
     def next(self) -> float:
-        """Return the next number."""
+        """Return the next number; each `draw` of a block serves many calls."""
         if self._position == len(self._numbers):
             self._numbers = self._draw(self._block).tolist()
             self._position = 0
@@ -60,7 +60,7 @@ class Streams:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
 
     def service_times(self, name: str, cv: float) -> Draws:
-        """Return factors of mean 1 and coefficient of variation *cv*, gamma-distributed.
+        """Return factors of processor times: mean 1 and coefficient of variation *cv* (gamma).
 
         With *cv* 0 every factor is exactly 1.
         """
@@ -75,7 +75,7 @@ class Streams:
         return lambda count: generator.gamma(shape, 1 / shape, count)
 
     def exponentials(self, name: str) -> Draws:
-        """Return exponential numbers of mean 1."""
+        """Return exponential numbers of mean 1, such as the excess of wake-ups (`sim.sync.WakeUps`)."""
         generator = self.generator(name)
         return Draws(lambda count: generator.exponential(1.0, count))
 

@@ -33,7 +33,11 @@ class HandOff:
     node_cpus: int = 1 << 30
 
     def node(self, cpu: int) -> int:
-        """Return the node of processor *cpu*; no processor (-1) counts as the first node."""
+        """Return the node of processor *cpu*; no processor (-1) counts as the first node.
+
+        >>> HandOff(line_ns=100, far_ns=300, node_cpus=8).node(9)
+        1
+        """
         return cpu // self.node_cpus if cpu > 0 else 0
 
     def line(self, node: int, target: int) -> int:
@@ -45,6 +49,9 @@ class HandOff:
 
         *waiters* tasks spin at the release, including that task.  *local_waiters* of them are on *node*,
         where the lock was.
+
+        >>> HandOff(line_ns=100, far_ns=300, ticket=True).hand_off_ns(0, 0, 6, 4)
+        600
         """
         line_ns = self.line_ns if node == target else self.far_ns
         if not self.ticket:
@@ -129,13 +136,17 @@ def spins(task: Task, lock: str, cause: str, spun_ns: int) -> None:
 
 
 def waiting_for(lock: str) -> str:
-    """Return the ``waits_for`` of a task that sleeps for *lock*: the kind, with which its name begins."""
+    """Return the ``waits_for`` of a task that sleeps for *lock*: the kind, with which its name begins.
+
+    >>> waiting_for("sda/list_lock")
+    'lock list_lock'
+    """
     return f"lock {lock.rsplit('/', 1)[-1].split(' ')[0]}"
 
 
 _SHORTEST: Final = 0.9
 _EXCESS: Final = 0.15
-"""The shortest wake-up, and the mean excess over it, as parts of the median (docs/measurements.md T)."""
+"""The shortest wake-up, and the mean excess over it, as shares of the median (docs/measurements.md T)."""
 
 
 class WakeUps:
@@ -158,7 +169,7 @@ class WakeUps:
         return self.waker_ns if task.on_cpu else 0
 
     def next_ns(self) -> int:
-        """Return the time of the next wake-up (ns)."""
+        """Return the time (ns) from the next wake-up until its task runs."""
         if self._excess is None:
             return self._wake_ns
         return int(self._wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
@@ -272,7 +283,7 @@ class Line:
         return self._own_ns if cpu == last else hand_off.line(hand_off.node(last), hand_off.node(cpu))
 
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
-        """Write to one line *writes* times, and work for *then_ns*.  Yield the result.
+        """Write to one line *writes* times, and work for *then_ns* afterwards.  Yield the result.
 
         If other tasks write too, each write must fetch the line; otherwise only the first write must.
         """
@@ -412,7 +423,7 @@ class Semaphore:
         return not self._owned and self._env.now >= self._until_ns
 
     def try_down(self) -> bool:
-        """Take the semaphore if it is free."""
+        """Take the semaphore if it is free; return whether it was."""
         if self._owned or self._env.now < self._until_ns:
             return False
         self._owned = True
@@ -431,7 +442,10 @@ class Semaphore:
         return PARK
 
     def up(self, owner: Task) -> int:
-        """Let *owner* give the semaphore to the next task, or leave it free."""
+        """Let *owner* give the semaphore to the next task, or leave it free.
+
+        Return the time (ns) that the wake-up takes the owner.
+        """
         assert self._owned, "up() without down()"
         self.stat.count_hold(self._env.now - self._taken_ns)
         waker_ns = self._hand_over(owner)
@@ -441,7 +455,7 @@ class Semaphore:
     def up_after(self, ns: int, owner: Task) -> int:
         """Let *owner* release the semaphore *ns* from now.
 
-        Only a task that waits already takes the owner's time for its wake-up.
+        Only a task that waits already takes the owner's time for its wake-up.  Return this time (ns), or 0.
         """
         assert self._owned, "up_after() without down()"
         self._until_ns = self._env.now + ns
@@ -498,7 +512,7 @@ class _Waiter:
 class RwSemaphore:
     """struct rw_semaphore, for many readers or one writer.
 
-    Use: ``if not s.try_read(): yield s.down_read(task)`` ... ``s.up_read()``, and
+    Use: ``if not s.try_read(): yield s.down_read(task)`` ... ``s.up_read(task)``, and
     ``if not s.try_write(task): yield from s.down_write(task)`` ... ``s.up_write()``.
 
     * A reader that waits sleeps.  Readers that are woken own the lock while they wake up.
@@ -509,7 +523,7 @@ class RwSemaphore:
     * A release returns the time (ns) that its wake-ups take the task, which the task must wait.
 
     ``stat`` counts writers, and ``read_stat`` readers.  While several readers hold the lock, its time counts
-    once.  ``waited`` is the ``waits_for`` of tasks that sleep for the lock.
+    once.  ``cause`` is the ``waits_for`` of tasks that sleep for the lock.
 
     Left out: readers that spin (5.3 to 5.10), and the useless wake-up of a sleeping writer that a spinning
     writer has overtaken.
@@ -562,7 +576,10 @@ class RwSemaphore:
         return self._writer is None and not self._readers
 
     def try_read(self) -> bool:
-        """Take the lock for reading, unless a writer owns it or a task that waits comes first."""
+        """Take the lock for reading, unless a writer owns it or a waiting task comes first.
+
+        Return whether the lock was taken.
+        """
         if self._writer is not None or self._handing_off:
             return False
         if self._sleeping and (self._readers or not self._rules.steals):
@@ -600,7 +617,10 @@ class RwSemaphore:
         return self._writer is None and not (self._readers or self._sleeping or self._handing_off)
 
     def pass_through(self, times: int, reads: bool = False) -> bool:
-        """Take the lock *times* times for no time if it is `idle`; return whether it is."""
+        """Take the lock *times* times for no time if it is `idle`; return whether it is.
+
+        `InodeLocks` counts the holds of many joined calls this way.
+        """
         if not self.idle:
             return False
         stat = self.read_stat if reads else self.stat
@@ -608,7 +628,10 @@ class RwSemaphore:
         return True
 
     def try_write(self, task: Task) -> bool:
-        """Take the lock for writing, if it is free and no task that waits comes first."""
+        """Take the lock for writing, if it is free and no waiting task comes first.
+
+        Return whether the lock was taken.
+        """
         if not self.free or self._handing_off or (self._sleeping and not self._rules.steals):
             return False
         self._own(task, self._env.now)
@@ -641,7 +664,10 @@ class RwSemaphore:
             yield PARK
 
     def own_for(self, task: Task, call: Steps, before_sleep: Callable[[], object]) -> Steps:
-        """Let *task* own the lock for writing while it runs *call*; *before_sleep*: see `down_write`."""
+        """Let *task* own the lock for writing while it runs *call*; *before_sleep*: see `down_write`.
+
+        A call of write(2), fallocate(2) or ftruncate(2) owns the i_rwsem this way.
+        """
         if not self.try_write(task):
             yield from self.down_write(task, before_sleep)
         try:
@@ -756,7 +782,10 @@ class RwSemaphore:
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:
-    """Return the counters of *locks* as one class: sums, and the minima and maxima over all locks."""
+    """Return the counters of *locks* as one class: sums, and the minima and maxima over all locks.
+
+    A machine has a lock for each of many inodes or groups, and reports one line for them.
+    """
     used_locks = [lock for lock in locks if lock.acquisitions]
     contended_locks = [lock for lock in used_locks if lock.wait_ns]
     total = LockStat(

@@ -34,6 +34,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
     """Return the text of the file *path*.
 
+    Configurations, job files of fio and stored runs are read this way, so no FIFO can hang a command.
+
     Raises:
         OSError: *path* cannot be read, is not a regular file, or holds more than *most_bytes*.
         UnicodeDecodeError: *path* is not UTF-8 text.

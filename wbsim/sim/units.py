@@ -38,6 +38,9 @@ _QUANTITY: Final = re.compile(
 def parse(text: str, kind: str) -> int:
     """Return *text*, such as ``"16 GiB"``, in the base unit of *kind*: ``time`` ns, ``size`` B, ``rate`` B/s.
 
+    >>> parse("16 GiB", "size"), parse("1.5 ms", "time")
+    (17179869184, 1500000)
+
     Raises:
         ValueError: the text has no number, an unknown or ambiguous unit, a negative amount, or a fraction of
             the base unit.  The message names a correct form.
@@ -77,12 +80,19 @@ def quantity(text: str) -> int | str:
 
 
 def quantities(texts: Iterable[str]) -> dict[str, int | str]:
-    """Return the `quantity` of each of *texts*, by the text."""
+    """Return the `quantity` of each of *texts*, by the text, for the files of the catalogue.
+
+    >>> quantities(["5 us", "ssd"])
+    {'5 us': 5000, 'ssd': 'ssd'}
+    """
     return {text: quantity(text) for text in texts}
 
 
 def pages(size_bytes: int) -> int:
     """Return *size_bytes* in pages.
+
+    >>> pages(1 << 20)
+    256
 
     Raises:
         ValueError: *size_bytes* is not a whole number of pages.
@@ -92,6 +102,9 @@ def pages(size_bytes: int) -> int:
 
 def sectors(size_bytes: int) -> int:
     """Return *size_bytes* in 512-byte sectors.
+
+    >>> sectors(4096)
+    8
 
     Raises:
         ValueError: *size_bytes* is not a whole number of sectors.

@@ -98,7 +98,7 @@ class Compiled:
         """The code for arrays of other types, the latest first."""
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the function."""
+        """Return the result of the function for *arguments*."""
         if self._call is None:
             return self._choose(*arguments)
         try:
@@ -130,7 +130,7 @@ class Compiled:
 
     @property
     def py_func(self) -> Any:
-        """The function in Python."""
+        """The function in Python, with which tests compare the compiled code."""
         return self.dispatcher.py_func
 
 

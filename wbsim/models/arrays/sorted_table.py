@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Several tables: ``order[i, : used[i]]`` are the rows of table i by key; ``lowest`` their first keys."""
+    """Several tables: table i has the rows ``order[i, : lengths[i]]`` by key, with first keys ``lowest``."""
 
     rows: Rows
     order: NDArray[np.int32]
@@ -70,7 +70,10 @@ def new_tables(count: int, valued: bool) -> Tables:
 
 
 def with_room(tables: Tables, additions: int) -> Tables:
-    """Return *tables* with room for *additions* additions in all, or larger tables that replace them."""
+    """Return *tables* with room for *additions* additions in all, or larger tables that replace them.
+
+    Compiled code makes no arrays, so the caller makes room before it calls `insert`.
+    """
     rows, room = tables.rows, len(tables.rows.counts)
     ever = int(rows.sizes[0])
     if ever + additions + 1 > room:  # each addition may open a row
@@ -109,7 +112,7 @@ def entries(tables: Tables, number: int = 0) -> NDArray[np.int64]:
 
 @compiled
 def table_of(tables: Tables, number: int) -> Table:
-    """Return the table *number*."""
+    """Return the table *number*, which shares its arrays with *tables*."""
     return Table(
         tables.rows, tables.order[number], tables.lowest[number], tables.lengths[number : number + 1]
     )
@@ -161,7 +164,7 @@ def value_at(table: Table, position: int, index: int) -> int:
 
 @compiled
 def place_after(table: Table, position: int, index: int) -> tuple[int, int]:
-    """Return the next place."""
+    """Return the next place; behind the last key, a place for which `is_in` is false."""
     if index + 1 < table.rows.counts[table.order[position]]:
         return position, index + 1
     return position + 1, 0
@@ -179,7 +182,7 @@ def place_before(table: Table, position: int, index: int) -> tuple[int, int]:
 
 @compiled
 def insert(table: Table, key: int, value: int) -> None:
-    """Add *key*, which is not in the table yet."""
+    """Add *key*, which is not in the table yet, with its *value*; the table must have room (`with_room`)."""
     if table.lengths[0] == 0:
         _open_row(table, 0)
     position, index = find(table, key)
@@ -222,7 +225,7 @@ def replace_key(table: Table, position: int, index: int, key: int) -> None:
 
 @compiled
 def remove_at(table: Table, position: int, index: int) -> None:
-    """Remove the key at a place."""
+    """Remove the key at a place; a row that is empty then goes back to the pool."""
     row = table.order[position]
     count = table.rows.counts[row] - 1
     for i in range(index, count):

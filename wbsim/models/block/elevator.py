@@ -65,7 +65,10 @@ class Elevator:
         return self._front(request, bio) if request is not None and self._alike(request, bio.sync) else NEW
 
     def neighbours(self, bio: Bio) -> list[Request]:
-        """Return the waiting requests against which *bio* is tried because it would continue them."""
+        """Return the waiting requests against which *bio* is tried because it would continue them.
+
+        A replay of a capture asks this, to find the request that should have taken *bio*.
+        """
         neighbours = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
         return [
             request
@@ -109,7 +112,7 @@ class Elevator:
         self.requests[request] = self._arrivals
         if not request.nomerge:
             self._by_end[request.end_sector] = request
-            if self._last_merge is None:
+            if self._last_merge is None:  # so that the next bio is tried against it even with nomerges 1
                 self._last_merge = request
         if self.sorts:
             self._by_start[request.start_sector] = request
@@ -217,7 +220,8 @@ class Elevator:
 class SoftwareQueue:
     """The requests that one processor inserted without a scheduler, until the queue runs.
 
-    Stands for ctx->rq_lists, or kyber's kcq.
+    Stands for ctx->rq_lists, or kyber's kcq.  Only a replay of a capture has these queues; a run gives
+    requests to the driver at once.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -243,7 +247,7 @@ class SoftwareQueue:
         return [r for r in newest if r.end_sector == bio.start_sector or r.start_sector == bio.end_sector]
 
     def insert(self, request: Request) -> bool:
-        """Add *request*, and return True."""
+        """Add *request*, and return True, because no request joins another one here."""
         self.requests[request] = None
         return True
 

@@ -78,7 +78,7 @@ class FlushQueue:
                 self._send_data(request, done)
             else:
                 done()
-            self._kick()
+            self._kick()  # after each request, as in blk_flush_complete_seq, and not once after all of them
 
     def _send_data(self, request: Request, done: Callable[[], None]) -> None:
         self._data += 1

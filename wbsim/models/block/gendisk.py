@@ -66,7 +66,7 @@ class GenDisk:
         self._segment_pages = limits.max_segment_bytes // PAGE_BYTES
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
-        """->submit_bio: let *thread* submit *bio* to a device that ``takes_bios``."""
+        """->submit_bio: let *thread* submit *bio* to an array of md, which ``takes_bios``."""
         raise NotImplementedError(f"{self.name} takes requests")
 
     def unplug(self) -> None:
@@ -74,26 +74,32 @@ class GenDisk:
 
     @property
     def congested(self) -> bool:
-        """bdi_write_congested."""
+        """bdi_write_congested: True if pdflush should leave the device alone."""
         return False
 
     @property
     def busy_ns(self) -> int:
-        """The time (ns) with a request or a bio at the device, until now."""
+        """The time (ns) with a request or a bio at the device, until now.
+
+        As a share of the elapsed time this is %util of iostat.
+        """
         start_ns = self._busy_since
         return self.stat.busy_ns + (0 if start_ns is None else self._env.now - start_ns)
 
     @property
     def queue_length(self) -> int:
-        """The number of requests that the driver has not taken yet."""
+        """The number of requests that the driver has not taken yet; an array of md has none."""
         return 0
 
     def segment_pages(self, folio_pages: int) -> int:
-        """Return how many pages of one segment are contiguous, in folios of *folio_pages* pages."""
+        """Return how many pages of one segment are contiguous, in folios of *folio_pages* pages.
+
+        Large folios make fewer segments, so a request may be larger (docs/measurements.md H).
+        """
         return min(folio_pages, self._segment_pages)
 
     def bio_pages(self, segment_pages: int) -> int:
-        """Return the largest number of pages of a bio with segments of *segment_pages* pages."""
+        """Return the most pages of a bio of data, whose segments have *segment_pages* pages."""
         return min(self._most_pages, self._most_segments * segment_pages)
 
     def uses(self) -> dict[str, float]:

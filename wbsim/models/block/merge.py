@@ -65,7 +65,7 @@ FRONT: Final = Merge.FRONT
 
 
 def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
-    """Return whether *request* may grow by *sectors* and *segments*."""
+    """Return whether *request* may grow by *sectors* sectors and *segments* segments."""
     most = bounds.max_discard_sectors if request.discard else bounds.max_sectors
     return bool(
         request.segments + segments <= bounds.max_segments
@@ -77,6 +77,11 @@ def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
     """Merge *bio* into *request* if they touch, and return how.
 
     If only a limit forbids the merge, flag *request* NOMERGE.
+
+    >>> bounds = Bounds(8, 128, 8, merges=True, only_cheap=False, meta_apart=True, insertion_repeats=True)
+    >>> request = Request(Bio(8, 4))
+    >>> try_merge(request, Bio(12, 4), bounds), try_merge(request, Bio(0, 8), bounds), request.nomerge
+    (<Merge.BACK: 'backmerge'>, <Merge.NEW: 'getrq'>, True)
     """
     back = request.end_sector == bio.start_sector
     if not back and request.start_sector != bio.end_sector:
@@ -115,7 +120,10 @@ def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
 
 
 def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
-    """Return whether *request* would take *bio*, which continues it."""
+    """Return whether *request* would take *bio*, which continues it.
+
+    A replay of a capture asks this without changing the request.
+    """
     if request.nomerge or bio.nomerge or request.op != bio.op:
         return False
     if bounds.meta_apart and request.meta != bio.meta:

@@ -73,7 +73,10 @@ class Plug:
         return NEW
 
     def must_flush(self, queue: object, bounds: Bounds) -> bool:
-        """Return whether the plug must be flushed before another request of *queue* is added."""
+        """Return whether the plug must be flushed before another request of *queue* is added.
+
+        The limits are a number of requests, and the size of one of them.
+        """
         requests = self.requests
         count = len(requests)
         if count == 0:
@@ -190,7 +193,10 @@ class QueuePlug:
         self.closed = False
 
     def close(self) -> None:
-        """blk_plug_device."""
+        """blk_plug_device.
+
+        After *delay_ns* the timer opens the plug, unless it was opened and closed again meanwhile.
+        """
         if not self.closed:
             self.closed = True
             self._closings += 1
@@ -205,7 +211,7 @@ class QueuePlug:
 
 
 def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
-    """Return the plug of a queue; None in eras without plugs of queues."""
+    """Return the plug of a queue, which calls *feed* at *rank*; None in eras without plugs of queues."""
     if rules.unplug_requests is None or rules.unplug_time is None:
         return None
     return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

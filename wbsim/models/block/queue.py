@@ -95,7 +95,7 @@ class Queue(GenDisk):
 
     @property
     def congested(self) -> bool:
-        """bdi_write_congested."""
+        """bdi_write_congested: True if most of the asynchronous requests are taken."""
         return self._async.congested
 
     @property

@@ -20,7 +20,7 @@ BATCH_NS: Final = 20 * MS  # BLK_BATCH_TIME
 
 
 class Tags:
-    """The blk-mq tags of one queue, for synchronous and asynchronous requests; the ``waiters`` sleep."""
+    """The *nr* blk-mq tags of one queue, of which ``count`` are taken; the ``waiters`` sleep for one."""
 
     __slots__ = ("count", "nr", "waiters")
 
@@ -62,7 +62,7 @@ class TagClass:
 
 
 class RequestList:
-    """request_list: *nr_requests* synchronous or asynchronous requests.
+    """request_list: *nr_requests* synchronous or asynchronous requests, of which ``count`` are taken.
 
     Some tasks may take more requests for a while (`woken`).  The list is ``congested`` from about 7/8 of
     *nr_requests* on, until fewer than about 13/16 are taken (blk_queue_congestion_threshold).  Then
@@ -96,6 +96,7 @@ class RequestList:
                 self.woken(task)
             elif not self._may_batch(task):
                 return False
+        # Without this second limit, tasks that batch could take requests without end (get_request).
         if self.count >= 3 * self._nr // 2:
             return False
         self.count += 1

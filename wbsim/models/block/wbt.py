@@ -52,7 +52,7 @@ class WritebackThrottling:
         return max(0, (self.most if sync or self._held_back_lately() else limit) - self.count)
 
     def done(self) -> None:
-        """wbt_rqw_done: a request is complete; wake the sleeping tasks if several requests have room.
+        """wbt_rqw_done: a request is complete; wake the sleeping tasks if there is room for several requests.
 
         With a write cache, and without recently throttled writers, they wake only when ``count`` is 0.
         """

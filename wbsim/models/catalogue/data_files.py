@@ -35,7 +35,7 @@ def names_in(folder: str) -> tuple[str, ...]:
 
 
 def text_of(folder: str, name: str) -> str:
-    """Return the text of the file of the part *name* in *folder*."""
+    """Return the text of the file of the part *name* in *folder*, with its comments."""
     return (_FOLDER / folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -56,7 +56,7 @@ def part_in(folder: str, name: str) -> Inputs:
 
 @cache
 def purposes_in(folder: str) -> Mapping[str, str]:
-    """Return the purposes of the parts in *folder*, by name."""
+    """Return the purposes of the parts in *folder*, by name, for `wbsim list`."""
     return {name: part_in(folder, name)["purpose"] for name in names_in(folder)}
 
 
@@ -65,6 +65,9 @@ def put_over(base: Inputs, own: Inputs) -> Inputs:
 
     A table of another kind or with a ``like`` replaces the complete table.  So do disks of which one has
     a new name: such a file lists all disks of its machine.
+
+    >>> put_over({"cache": {"size": 8, "rate": 5}}, {"cache": {"rate": 9}})
+    {'cache': {'size': 8, 'rate': 9}}
     """
     choices = [key for key in CHOOSES if key in own and key in base]
     if "like" in own or any(own[key].value != base[key].value for key in choices):

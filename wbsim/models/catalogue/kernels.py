@@ -46,6 +46,9 @@ def era_of(release: str) -> str:
     A release without a patch level stands for the newest of its series.  Of eras with equal rules it is the
     last that is not later than *release*.
 
+    >>> era_of("3.5"), era_of("6.18.44-rc1")
+    ('3.1', '6.17')
+
     Raises:
         ValueError: *release* is not a version, or is older than plugs on the stack.
     """

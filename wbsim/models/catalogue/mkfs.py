@@ -73,6 +73,9 @@ _MULTIDISK_SHIFTS: Final = ((128 * MIB, 2), (8 * GIB + 1, 3), (512 * GIB + 1, 4)
 def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     """Return the geometry that mkfs.xfs of the time of *release* gives *target*.
 
+    >>> xfs_geometry(Target(100 * GIB), (6, 1, 0))
+    XfsGeometry(blocks=26214400, groups=4, group_blocks=6553600, log_blocks=16384)
+
     Raises:
         ValueError: *target* is too small.
     """
@@ -102,7 +105,11 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
 
 
 def _group_blocks(blocks: int, *, striped: bool) -> int:
-    """Return the size of a group before its alignment (calc_default_ag_geometry)."""
+    """Return the size of a group (blocks) before its alignment (calc_default_ag_geometry).
+
+    >>> _group_blocks(26_214_400, striped=False), _group_blocks(26_214_400, striped=True)
+    (6553600, 1638400)
+    """
     size = blocks * PAGE_BYTES
     if size >= 32 * _TIB or (size >= 4 * _TIB and not striped):
         return _MOST_GROUP_BLOCKS
@@ -113,17 +120,26 @@ def _group_blocks(blocks: int, *, striped: bool) -> int:
 
 
 def _for_processors(blocks: int, processors: int) -> int:
-    """Return the size of a group for a drive without moving parts.
+    """Return the size of a group (blocks) for a drive without moving parts.
 
     xfsprogs from 6.8 on makes a group for each processor, of 4 GiB at least (calc_concurrency_ag_geometry
     [R]; W25's 128 groups on 128 processors).
+
+    >>> _for_processors(26_214_400, processors=16)
+    1638400
     """
     groups = max(1, min(processors, blocks // (4 * GIB // PAGE_BYTES)))
     return -(-blocks // groups)
 
 
 def _aligned(group_blocks: int, unit: int, width: int, groups: int) -> int:
-    """Return the size of a group in complete stripe units, but not in stripes (align_ag_geometry)."""
+    """Return the size of a group (blocks) in complete stripe units, but not in stripes (align_ag_geometry).
+
+    Groups that begin at a stripe would all put their headers on one disk of the array.
+
+    >>> _aligned(6_553_600, unit=128, width=512, groups=4), _aligned(6_553_600, unit=128, width=0, groups=4)
+    (6553472, 6553600)
+    """
     aligned = -(-group_blocks // unit) * unit
     if aligned > _MOST_GROUP_BLOCKS:
         aligned = group_blocks // unit * unit
@@ -133,7 +149,7 @@ def _aligned(group_blocks: int, unit: int, width: int, groups: int) -> int:
 
 
 def _log_blocks(blocks: int, target: Target, release: Release) -> int:
-    """Return the size of the internal log (calculate_log_size)."""
+    """Return the size of the internal log in blocks (calculate_log_size)."""
     least: int = rule_for("mkfs.xfs.least_log_bytes", release).value
     log_blocks = min(max(blocks // _LOG_RATIO, least // PAGE_BYTES), _MOST_LOG_BLOCKS)
     unit = target.stripe_unit if target.stripe_unit <= _MOST_LOG_UNIT else 32 * KIB
@@ -212,6 +228,10 @@ _MOST_32_BIT: Final = (1 << 32) - 1
 def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
     """Return the geometry that mke2fs of the time of *release* gives *target*.
 
+    >>> geometry = ext4_geometry(Target(100 * GIB), (6, 1, 0))
+    >>> geometry.groups, geometry.descriptor_blocks, geometry.journal_blocks
+    (800, 1037, 131072)
+
     Raises:
         ValueError: *target* is too small; mke2fs makes blocks of 1 KiB there, which are not modelled.
     """
@@ -221,6 +241,7 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
         )
     blocks = target.size // PAGE_BYTES
     per_block = PAGE_BYTES // rule_for("mkfs.ext4.descriptor_bytes", release).value
+    # inode_ratio of mke2fs.conf: a larger filesystem is "big" from 4 TiB on, and "huge" from 16 TiB on.
     ratio = 16 * KIB if target.size < 4 * _TIB else 32 * KIB if target.size < 16 * _TIB else 64 * KIB
     inodes = blocks * PAGE_BYTES // ratio
     while True:  # ext2fs_initialize leaves out a last group that is too small, and then begins again
@@ -238,7 +259,10 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
 
 
 def _descriptor_blocks(blocks: int, groups: int, per_block: int) -> int:
-    """Return the blocks of descriptors, and those reserved for growing (calc_reserved_gdt_blocks)."""
+    """Return the number of blocks of descriptors, with those reserved for growing.
+
+    Stands for calc_reserved_gdt_blocks; a block holds *per_block* descriptors.
+    """
     descriptors = -(-groups // per_block)
     if blocks > _MOST_32_BIT:
         return descriptors

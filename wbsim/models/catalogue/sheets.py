@@ -33,11 +33,11 @@ from wbsim.sim.units import GIB, KIB, MIB, MS, PAGE_BYTES, US, S, quantity
 
 MB: Final = 10**6
 HOST_NS: Final = 6 * US
-"""The host's part of each request, which rates at depth 1 include: submission, interrupt and completion."""
+"""The host's part (ns) of each request, which rates at depth 1 include: submission, interrupt, completion."""
 
 
 class Interface(NamedTuple):
-    """A connection of a drive: its rate, its queue (`queues`), and the usual time of a command on it."""
+    """A connection of a drive: its rate (B/s), its queue (`queues`), and the usual time of a command."""
 
     rate: int
     queue: str
@@ -64,7 +64,10 @@ InterfaceName = Literal[
 
 
 class Medium(NamedTuple):
-    """A kind of flash: bits of a cell, times of a page, and a usual rate of a terabyte."""
+    """A kind of flash: bits of a cell, times of a page (ns), and a usual rate of a terabyte (B/s).
+
+    ``program`` and ``rate_of_terabyte`` are a value, the lowest and the highest.
+    """
 
     bits: int
     program: tuple[int, int, int]
@@ -87,6 +90,9 @@ _ROUNDING: Final = 1.03
 
 def _medium(value: object) -> object:
     """Return *value*, the name of a medium, as `MEDIA` has it.
+
+    >>> _medium("tlc")
+    'TLC'
 
     Raises:
         ValueError: there is no such medium.
@@ -269,7 +275,7 @@ class DiskSheet(Spec):
 
 
 def _refuse_rate(key: str, rate: int, what: str, most: int) -> None:
-    """Refuse a *rate* of *key* above *most*, which *what* explains.
+    """Refuse a *rate* (B/s) of *key* above *most*, which *what* explains.
 
     Raises:
         BadValue: *rate* is more.
@@ -282,7 +288,11 @@ def _refuse_rate(key: str, rate: int, what: str, most: int) -> None:
 
 
 def spec_of(sheet: Mapping[str, Any]) -> type[FlashSheet | DiskSheet]:
-    """Return the keys of *sheet*: those of a disk, or those of a flash drive."""
+    """Return the class that checks *sheet*: that of a disk, or that of a flash drive.
+
+    >>> spec_of({"medium": "Disk"}).__name__, spec_of({"medium": "TLC"}).__name__
+    ('DiskSheet', 'FlashSheet')
+    """
     return DiskSheet if str(bare(sheet.get("medium"))).lower() == "disk" else FlashSheet
 
 
@@ -366,7 +376,7 @@ def _flash(sheet: FlashSheet) -> Iterator[tuple[str, Any]]:
 
 
 def _command(sheet: FlashSheet, interface: Interface) -> Given:
-    """Return the time of a command: a queue of random writes passes the link one by one."""
+    """Return the time of a command (ns): a queue of random writes passes the link one by one."""
     transfer_ns = PAGE_BYTES * S // interface.rate
     if sheet.random_write is not None:
         took_ns = max(0, S // sheet.random_write - transfer_ns)
@@ -378,7 +388,7 @@ def _command(sheet: FlashSheet, interface: Interface) -> Given:
 
 
 def _latency(sheet: FlashSheet, interface: Interface, command_ns: int) -> Given:
-    """Return the rest of the time of a write with one request in flight."""
+    """Return the rest of the time of a write with one request in flight (ns)."""
     if sheet.random_write_qd1 is not None:
         took_ns = S // sheet.random_write_qd1 - HOST_NS - command_ns - PAGE_BYTES * S // interface.rate
         rule = "1 s / rate, minus host, command and transfer"
@@ -390,7 +400,7 @@ def _latency(sheet: FlashSheet, interface: Interface, command_ns: int) -> Given:
 def _planes(sheet: FlashSheet, medium: Medium, page: int, overhead_ns: int) -> Iterator[tuple[str, Any]]:
     """Yield the planes: as many as make the rate of a fresh drive, and the cache, which all of them need.
 
-    A durable write programs a page, and takes *overhead_ns* beside it.
+    A flash page has *page* bytes.  A durable write programs one, and takes *overhead_ns* in addition.
     """
     durable_ns = None if sheet.durable_writes is None else max(US, S // sheet.durable_writes - overhead_ns)
     usual_ns, low, high = MEDIA["SLC"].program if sheet.has_slc else medium.program
@@ -432,7 +442,7 @@ def _planes(sheet: FlashSheet, medium: Medium, page: int, overhead_ns: int) -> I
 
 
 def _native_rate(sheet: FlashSheet, medium: Medium) -> Given:
-    """Return the rate at which the cells are programmed with all their bits."""
+    """Return the rate (B/s) at which the cells are programmed with all their bits."""
     if sheet.sequential_write_after is not None:
         return _figure(sheet, "sequential_write_after")
     if not sheet.has_slc:
@@ -445,7 +455,7 @@ def _native_rate(sheet: FlashSheet, medium: Medium) -> Given:
 
 
 def _slc(sheet: FlashSheet, program_ns: int) -> Inputs:
-    """Return the part with one bit in each cell."""
+    """Return the keys of the part with one bit in each cell, of which a page takes *program_ns*."""
     share, most = 0.006, 0.1
     fixed, dynamic = sheet.slc_fixed, sheet.slc_dynamic
     if fixed is None:
@@ -471,7 +481,7 @@ def _slc(sheet: FlashSheet, program_ns: int) -> Inputs:
 
 
 def _ftl(sheet: FlashSheet, medium: Medium) -> Inputs:
-    """Return the map; the fixed SLC part is taken from the spare flash."""
+    """Return the keys of the map; the fixed SLC part is taken from the spare flash."""
     slc_share = 0.0
     if sheet.slc_fixed:
         slc_share = sheet.slc_fixed * medium.bits / sheet.capacity
@@ -497,7 +507,11 @@ def _ftl(sheet: FlashSheet, medium: Medium) -> Inputs:
 
 
 def raw_bytes(capacity: int) -> int:
-    """Return the flash of a drive of *capacity* bytes: the next power of two of GiB."""
+    """Return the flash of a drive of *capacity* bytes: the next power of two of GiB.
+
+    >>> raw_bytes(480 * 10**9) // GIB
+    512
+    """
     size = GIB
     while size < capacity:
         size *= 2
@@ -505,7 +519,7 @@ def raw_bytes(capacity: int) -> int:
 
 
 def _disk(sheet: DiskSheet) -> Inputs:
-    """Return the device of a disk."""
+    """Return the keys of a disk."""
     outer = _figure(sheet, "sequential_write")
     track, full = _seeks(sheet)
     if sheet.sequential_write_inner is None:
@@ -540,7 +554,7 @@ MEAN_OF_ROOT: Final = 8 / 15
 
 
 def _seeks(sheet: DiskSheet) -> tuple[Given, Given]:
-    """Return the times of a seek to the next track, and of one across the disk."""
+    """Return the times (ns) of a seek to the next track, and of one across the disk."""
     fast = sheet.turns >= 10_000
     if sheet.track_seek is None:
         usual = 500 * US if fast else MS

@@ -60,7 +60,7 @@ class DirtyRows:
             start += behind - first
 
     def new_lines(self, start: int, end: int) -> int:
-        """Return how many lines a write of sectors *start* to *end* takes that it does not have yet."""
+        """Return how many lines of the cache a write of sectors *start* to *end* takes in addition."""
         count = 0
         for row, position, _, _ in self.strips_of(start, end):
             dirty = self._rows.get(row)
@@ -121,7 +121,7 @@ class DirtyRows:
 
     @property
     def oldest_ns(self) -> int | None:
-        """The time of the first write to the row that has waited longest; None: no row waits."""
+        """The time (ns) of the first write to the row that has waited longest; None: no row waits."""
         rows = self._by_age
         while rows and self._rows.get(rows[0].number) is not rows[0]:
             rows.popleft()
@@ -139,7 +139,7 @@ class DirtyRows:
 
 
 def with_run(runs: Runs, start: int, end: int) -> Runs:
-    """Return *runs* with sectors *start* to *end*.
+    """Return *runs* with sectors *start* to *end*, joined with the runs that they touch.
 
     >>> with_run([(0, 8), (16, 24), (32, 40)], 8, 20)
     [(0, 24), (32, 40)]

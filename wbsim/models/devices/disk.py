@@ -37,7 +37,7 @@ SWEEP_SECTORS: Final = MIB // SECTOR_BYTES
 
 
 class Segment:
-    """A write in the cache; *done* is called when its last sector is on the platters."""
+    """A write of sectors *start* to *end* in the cache; *done* is called when the last is on the platters."""
 
     __slots__ = ("done", "end", "start")
 
@@ -115,7 +115,7 @@ class Disk(BlockDevice):
                 self._cached[start, self._number] = segment
 
     def _is_full(self, sectors: int, segments: int) -> bool:
-        """Return whether *sectors* more do not fit beside the *segments* that are in use."""
+        """Return whether *sectors* more do not fit while *segments* segments are in use."""
         if not self._keeps:
             return False
         return segments >= self._most_segments or self._sectors + sectors > self._room_sectors

@@ -29,6 +29,10 @@ class Units:
         """Return the first unit, and the number of units, that a write of sectors *start* to *end* programs.
 
         If the write continues in the unit in which the last write ended, this unit is not counted again.
+
+        >>> units = Units(16_384)  # 32 sectors
+        >>> units.filled(0, 40), units.filled(40, 64), units.filled(32, 40)
+        ((0, 2), (2, 0), (1, 1))
         """
         sectors = self._sectors
         went_on = start == self._last_sector and start % sectors > 0
@@ -70,7 +74,10 @@ class Ftl:
             self.map.discard(first, end // sectors - first)
 
     def moved_with(self, size: int) -> int:
-        """Return how many bytes are moved while the host fills *size* bytes."""
+        """Return how many bytes are moved while the host fills *size* bytes.
+
+        The drive programs them in addition, so they slow the host down.
+        """
         if not self.owed:
             return 0
         bytes_moved = self.owed if self._free <= size else self.owed * size // self._free
@@ -79,7 +86,7 @@ class Ftl:
         return bytes_moved
 
     def fill(self) -> float:
-        """Return the share of the drive's capacity that has data."""
+        """Return the share of the drive's capacity that has data (0 to 1), on which the SLC part depends."""
         return self.map.valid_pages / self.map.pages
 
 

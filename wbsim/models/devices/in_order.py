@@ -32,6 +32,8 @@ class InOrder:
     def _end(self) -> None:
         ends = self._ends
         _, done = ends.first()
+        # The end is taken after done(): if done() adds an end, `add` finds the queue not empty, and the new
+        # end gets on the agenda only once, below.
         done()
         ends.take()
         if len(ends):

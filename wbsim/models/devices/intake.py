@@ -47,6 +47,12 @@ class CachedRuns:
         The next run is the first that starts at *position* or behind it; without such a run, the first of
         all.
 
+        >>> runs = CachedRuns()
+        >>> runs.add(0, 8)
+        >>> runs.add(100, 120)
+        >>> runs.take(90, at_most=16), runs.take(120, at_most=16)
+        ((100, 116), (0, 8))
+
         Raises:
             IndexError: nothing is cached.
         """
@@ -84,7 +90,7 @@ class Intake:
         return self._link.busy_ns
 
     def add(self, request: Write, done: Callable[[], None]) -> None:
-        """Put *request* at the end of the queue; call `admit` next."""
+        """Put *request* at the end of the queue; call `admit` next, because a write may fit at once."""
         self._writes.append((request, done))
 
     def admit(self, draining: int = 0) -> None:

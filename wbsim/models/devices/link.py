@@ -21,7 +21,7 @@ class Link:
         return self._busy_ns - max(self._free_ns - self._env.now, 0)
 
     def take(self, sectors: int) -> int:
-        """Carry a command of *sectors* when the link is free; return its end (ns)."""
+        """Carry a command of *sectors* sectors when the link is free; return the time of its end (ns)."""
         took_ns = self._command_ns + sectors * SECTOR_BYTES * S // self._rate
         self._busy_ns += took_ns
         self._free_ns = max(self._free_ns, self._env.now) + took_ns

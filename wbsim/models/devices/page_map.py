@@ -42,7 +42,7 @@ _HOST, _MOVES = 10, 12  # two each: the block of the write point, and how many o
 
 
 class Arrays(NamedTuple):
-    """The state of a map.
+    """The state of a map.  ``numbers`` has single numbers, of which the constants above are the places.
 
     By block:
 
@@ -158,11 +158,11 @@ class PageMap:
 
     @property
     def valid_pages(self) -> int:
-        """The number of valid pages."""
+        """The number of valid pages: those that have data of the host."""
         return int(self._arrays.numbers[_USED])
 
     def levels(self) -> NDArray[np.int32]:
-        """Return the number of valid pages of each block."""
+        """Return the number of valid pages of each block, which tests compare with `steady_levels`."""
         return self._arrays.valid.copy()
 
     def place(self, page: int) -> int | None:
@@ -206,6 +206,9 @@ def steady_levels(pages: int, blocks: int, block_pages: int) -> NDArray[np.int32
     *pages* pages were written at random for long in *blocks* blocks.  A block with k valid pages loses them
     at a rate in proportion to k.  So blocks with k pages are as frequent as 1/k, down to the number at which
     they are collected.  Fewer than *blocks* are returned if the pages do not need all of them.
+
+    >>> steady_levels(pages=11, blocks=5, block_pages=4).tolist()
+    [4, 3, 2, 1, 1]
     """
     if not pages:
         return np.zeros(0, np.int32)
@@ -235,7 +238,7 @@ def steady_levels(pages: int, blocks: int, block_pages: int) -> NDArray[np.int32
 
 @compiled
 def fill(arrays: Arrays, levels: NDArray[np.int32]) -> None:
-    """Let the first blocks hold so many anonymous pages each, and close them."""
+    """Let block i hold ``levels[i]`` anonymous pages, for each of *levels*, and close these blocks."""
     for block in range(len(levels)):
         add_anonymous(arrays, block, levels[block])
         arrays.valid[block] += levels[block]
@@ -294,7 +297,7 @@ def leave_list(arrays: Arrays, block: int) -> None:
 
 @compiled
 def lose_page(arrays: Arrays, block: int) -> None:
-    """Let one valid page of *block* become garbage."""
+    """Let one valid page of *block* become garbage; a closed block moves to the list of its new level."""
     is_open = block == arrays.numbers[_HOST] or block == arrays.numbers[_MOVES]
     if not is_open:
         leave_list(arrays, block)
@@ -306,7 +309,7 @@ def lose_page(arrays: Arrays, block: int) -> None:
 
 @compiled
 def entry_of(arrays: Arrays, page: int) -> int:
-    """Return the place of *page* in ``places``; -1 if it has none."""
+    """Return the entry of *page*, which is a place in ``places``; -1 if the page has none."""
     key = page // _ROW
     at = key * _MULTIPLIER % len(arrays.keys)
     while arrays.keys[at] != key:
@@ -319,7 +322,7 @@ def entry_of(arrays: Arrays, page: int) -> int:
 
 @compiled
 def make_entry(arrays: Arrays, page: int) -> int:
-    """Return the place of *page* in ``places``, which it may get now."""
+    """Return the entry of *page*, which is made if the page has none."""
     entry = entry_of(arrays, page)
     if entry >= 0:
         return entry
@@ -385,7 +388,7 @@ def open_block(arrays: Arrays, point: int) -> None:
 
 @compiled
 def slots_left(arrays: Arrays) -> int:
-    """Return how many blocks can get a slot."""
+    """Return how many blocks can get a slot before the arrays must grow."""
     slots: int = arrays.numbers[_SPARE_SLOTS] + len(arrays.block_of) - arrays.numbers[_SLOTS]
     return slots
 

@@ -6,5 +6,5 @@ from wbsim.models.bio import BlockDevice
 
 
 def uses_behind(device: BlockDevice, name: str) -> dict[str, float]:
-    """Return the `BlockDevice.uses` of *device*, a member called *name* of a composed device."""
+    """Return the `BlockDevice.uses` of *device* (ns), each with *name*, that of a member, before it."""
     return {f"{name} {part}": used_ns for part, used_ns in device.uses().items()}

@@ -66,11 +66,11 @@ class Planes:
         return begin_ns + took_ns
 
     def fit(self, pause_ns: int, took_ns: int) -> int:
-        """Return how often all planes together can do work of *took_ns* in a pause of *pause_ns*."""
+        """Return how many works of *took_ns* all planes together can do in a pause of *pause_ns*."""
         return len(self._free_ns) * pause_ns // took_ns
 
     def count_pause(self, took_ns: int) -> None:
-        """Count *took_ns* of work in a pause that is over."""
+        """Count *took_ns* of work in a pause that is over, such as folding, which delays no other work."""
         self._other_ns += took_ns
 
     def _count(self, begin_ns: int, end_ns: int) -> None:
@@ -82,7 +82,7 @@ class Planes:
 
     @property
     def idle_since_ns(self) -> int:
-        """The time at which the last work ends or ended (ns)."""
+        """The time at which the last work of any plane ends or ended (ns)."""
         return max(self._free_ns)
 
     @property

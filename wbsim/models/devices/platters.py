@@ -41,11 +41,12 @@ class Platters:
             seek_ns = spec.track_seek + round((spec.full_seek - spec.track_seek) * share)
         if not turn_ns:
             return seek_ns
+        # When *start* passes, but for whole turns: the sectors between take their time at the zone's rate.
         passes_ns = self.passed_ns + distance * SECTOR_BYTES * S // self.rate(min(start, self.head))
         return seek_ns + (passes_ns - now - seek_ns) % turn_ns
 
     def transfer(self, start: int, end: int, now: int) -> int:
-        """Let sectors *start* to *end* pass under the head, which is free *now*; return their end (ns)."""
+        """Let sectors *start* to *end* pass under the head, which is free *now*; return the end (ns)."""
         begin_ns = now + self.positioning_ns(start, now)
         self.passed_ns = begin_ns + (end - start) * SECTOR_BYTES * S // self.rate(start)
         self.head = end

@@ -16,7 +16,7 @@ from wbsim.models.raid.rows import RowLayout
 
 
 class MemberSectors(NamedTuple):
-    """Sectors ``start`` to ``end`` of a member."""
+    """Sectors ``start`` to ``end`` (exclusive) of a member."""
 
     member: int
     start: int
@@ -32,7 +32,7 @@ class RowWrites(NamedTuple):
 
 
 def writes_of(row: Row, layout: RowLayout, strip_sectors: int, faulty: Collection[int]) -> RowWrites:
-    """Return how *row* of an array without the members *faulty* is written."""
+    """Return the reads and writes that bring *row* to an array without the members *faulty*."""
     base = row.number * strip_sectors
     writes = [
         MemberSectors(member, base + start, base + end)
@@ -83,5 +83,9 @@ def _reads_of(
 
 
 def _mask(members: Iterable[int]) -> int:
-    """Return *members* as a mask."""
+    """Return *members* as a mask.
+
+    >>> _mask([0, 3])
+    9
+    """
     return sum(1 << member for member in members)

@@ -44,7 +44,7 @@ class Shingles:
         if self.filled + sectors > self._cache_sectors and self._cached:
             return None
         if self._log + sectors > self._cache_sectors:
-            self._log = 0
+            self._log = 0  # only the head's way depends on the place; `filled` says what room there is
         place = self._log
         self._log += sectors
         self.filled += sectors
@@ -52,12 +52,12 @@ class Shingles:
         return place
 
     def _continue(self, start: int, end: int) -> None:
-        """Move on in the band of *start*, and in the next ones that the write reaches."""
+        """Note that the bands from sector *start* on are written in order up to sector *end*."""
         for band in range(start // self._band_sectors, (end - 1) // self._band_sectors + 1):
             self._next[band] = end
 
     def clean(self) -> tuple[int, int] | None:
-        """Free the room of the band that was cached first; return its sectors, or None without one."""
+        """Free the room of the band that was cached first; return its start and end (sectors), or None."""
         if not self._cached:
             return None
         band = next(iter(self._cached))

@@ -39,7 +39,7 @@ class DeviceSpec(Spec):
 
     @property
     def draws(self) -> bool:
-        """True if the device gets a generator of random numbers."""
+        """True if the machine must give the device a generator of random numbers."""
         return False
 
     @property
@@ -54,7 +54,10 @@ class DeviceSpec(Spec):
 
     @property
     def made_safe(self) -> tuple[str, str]:
-        """The key of a volatile device, and its value, with which a completed write survives a power cut."""
+        """The key of a volatile device, and its value, with which a completed write survives a power cut.
+
+        An error that asks for a safe device names them.
+        """
         return "protected", "true"
 
     @property
@@ -65,11 +68,14 @@ class DeviceSpec(Spec):
 
     @property
     def stripe(self) -> tuple[int, int]:
-        """The stripe unit and the stripe width (bytes), as a filesystem sees them; 0: there is none."""
+        """The stripe unit and the stripe width (bytes), for which mkfs asks; 0: there is none."""
         return 0, 0
 
     def parts(self) -> Mapping[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """Return the devices of which this one is made, by the name of the argument of its component."""
+        """Return the devices of which this one is made, by the name of the argument of its component.
+
+        The machine makes these devices first, and passes them to the component under these names.
+        """
         return {}
 
 
@@ -96,13 +102,13 @@ class FtlSpec(Spec):
 
     @property
     def data_share(self) -> float:
-        """The share of the capacity that has data when the run begins."""
+        """The share of the capacity that has data when the run begins (0 to 1)."""
         if self.fill is None:
             return 1.0 if self.state == "steady" else 0.0
         return self.fill
 
     def pages_and_blocks(self, size: int, unit: int) -> tuple[int, int, int]:
-        """Return the units of a drive of *size* bytes, the units of a block, and the number of blocks.
+        """Return the units (of *unit* bytes) of a drive of *size* bytes, those of a block, and the blocks.
 
         Raises:
             BadValue: the flash beyond the capacity is less than the drive needs to collect garbage.

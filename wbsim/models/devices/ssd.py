@@ -122,7 +122,7 @@ class Ssd(BlockDevice):
         return cached
 
     def _stall(self, begin: int, end: int) -> None:
-        """Record that the link waits for room in the cache from *begin* to *end*."""
+        """Record that the link waits for room in the cache from *begin* to *end* (ns), for `uses`."""
         while self._stalls and self._stalls[0][1] <= self._env.now:
             self._stalls.popleft()
         self._stalls.append((begin, end))

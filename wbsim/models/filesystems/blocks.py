@@ -12,7 +12,7 @@ from wbsim.sim.invariants import require
 
 
 class Free(NamedTuple):
-    """A run of free blocks."""
+    """A run of *size* free blocks from block *first* on."""
 
     first: int
     size: int

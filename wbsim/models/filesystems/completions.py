@@ -64,11 +64,11 @@ class Completions:
             env.start(thread.task, self._run(thread, number))
 
     def ioends_of(self, inode: FileInode) -> IoEnds:
-        """Return a list for the ioends of *inode* whose blocks are unwritten."""
+        """Return an empty list for the ioends of *inode* with unwritten blocks, which the workers convert."""
         return IoEnds(inode, self.queue, self._metadata.convert)
 
     def queue(self, work: IoEnds) -> None:
-        """queue_work: queue *work*."""
+        """queue_work: queue *work*, a list of ioends of one file."""
         self._add(work)
 
     def _add(self, work: EndedRun | IoEnds) -> None:
@@ -90,7 +90,7 @@ class Completions:
         self._add(ioend)
 
     def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
-        """Return the end_io for each of *bios* bios of one ioend, which ends with the last of them."""
+        """Return the end_io of each of the *bios* bios of one ioend; the last of them ends the ioend."""
         bios_left = bios
 
         def end_io(ioend: EndedRun) -> None:

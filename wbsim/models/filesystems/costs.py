@@ -89,7 +89,7 @@ class RandomFactors:
         self._draws = Draws(parts.variations(name), _BLOCK)
 
     def next(self) -> float:
-        """Return the next factor."""
+        """Return the next factor (1 in the mean)."""
         return self._draws.next()
 
 
@@ -129,12 +129,12 @@ class MapCosts:
         return self.extent_map_ns if extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> tuple[int, int]:
-        """Return the times of an allocation for a file of one run: its own time, and the group's part."""
+        """Return the times (ns) of an allocation for a file of one run: its own, and the group's part."""
         factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
     def varied_map_ns(self, extents: int, more_ns: int = 0) -> tuple[int, int]:
-        """Return the times of an allocation in a file of *extents* extents: its own, and the group's part.
+        """Return the times (ns) of an allocation in a file of *extents* extents: own, and the group's part.
 
         Its own part has *more_ns* before it is varied.
         """

@@ -52,7 +52,7 @@ class Metadata(Protocol[InodeT]):
         """Complete a file of one run, whose *folios* folios are on disk from *block* on; yield the result."""
 
     def run_ended(self, inode: InodeT) -> None:
-        """Handle a file of one run that is complete."""
+        """Log *inode*, whose file of one run is complete, in no time; `end_run` has taken the time."""
 
     def sync_fs(self, thread: Thread) -> Steps:
         """See `Filesystem.sync_fs`."""
@@ -61,10 +61,10 @@ class Metadata(Protocol[InodeT]):
         """See `Filesystem.commit_inode`; the time stamps of *inode* are logged already."""
 
     def log_times(self, inode: InodeT) -> None:
-        """Log the time stamps of *inode*, which a write has changed."""
+        """Log the time stamps of *inode*, which a write has changed, before an fsync(2) waits for them."""
 
     def change_extent(self, thread: Thread, inode: InodeT) -> Steps:
-        """Run the transaction of one extent of *inode* that is allocated or freed outside of writeback."""
+        """Run the transaction of one extent of *inode* that fallocate(2) or a truncation changes."""
 
     def check(self) -> None:
         """Check the laws of the log; raise `LawBroken` if one is broken."""
@@ -107,7 +107,7 @@ class Placement(Protocol[InodeT, FileT]):
         """See `Filesystem.group_of`."""
 
     def new_file(self, inode: InodeT, is_open: bool) -> FileT:
-        """Return a file for *inode*, without pages so far."""
+        """Return a file for *inode*, without pages so far; *is_open*: a process has it open."""
 
     def room_for(self, size: int, call_pages: int) -> int:
         """Return the pages that a file of *size* pages needs room for, with the largest reservation."""
@@ -116,7 +116,7 @@ class Placement(Protocol[InodeT, FileT]):
         """See `Filesystem.write`; stops at a page for which there is no room."""
 
     def released(self, file: FileT) -> None:
-        """Handle the last close of *file*."""
+        """Give up the blocks that *file* keeps for its growth, at its last close."""
 
     def free_end(self, file: FileT) -> int:
         """Free the blocks of the pages behind the end of *file*; return the number of extents that end."""

@@ -91,7 +91,10 @@ class PagedFile(FilePages):
         self.keeps_end = self.flushes_on_close = False
 
     def holes(self, pages: NDArray[np.int64]) -> int:
-        """Return how many of *pages* have no block and are not delayed."""
+        """Return how many of *pages* have no block and are not delayed.
+
+        Kernels that take the inode's lock for each such page ask this (`InodeLocks`).
+        """
         states = self.pages.states
         if len(pages) == 1:
             page = pages[0]
@@ -105,7 +108,10 @@ class PagedFile(FilePages):
         return any(flight.pages for flight in self.flights)
 
     def flight_in(self, whole: Flight) -> Flight:
-        """Return the flight for pages that go under writeback now, within *whole*, that of the superblock."""
+        """Return the flight for pages that go under writeback now, within *whole*, that of the superblock.
+
+        fsync(2) waits for the flights of its file, and sync(2) for that of the superblock.
+        """
         flights = self.flights
         if not flights or not flights[-1].takes(whole):
             self.flights = [flight for flight in flights if not flight.landed.done]

@@ -42,7 +42,7 @@ class NamedFiles(Filesystem, Runs):
         self._flushes_renamed = flushes_renamed
 
     def page(self, inode: FileInode) -> PagedFile:
-        """Keep the pages of a file of one run one by one from now on."""
+        """Keep the pages of a file of one run one by one from now on; return the file."""
         raise NotImplementedError
 
     def size_of(self, inode: FileInode) -> int:

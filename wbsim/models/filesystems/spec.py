@@ -92,7 +92,7 @@ class FilesystemSpec(Spec):
 
     @property
     def room(self) -> int:
-        """Return the bytes that files can take."""
+        """The bytes that files can take, without the metadata that mkfs places."""
         return self.size
 
     @property
@@ -102,11 +102,11 @@ class FilesystemSpec(Spec):
 
     @property
     def writeback_groups(self) -> int:
-        """Return the number of groups of files that may have separate writeback contexts."""
+        """The number of groups of files that may have separate writeback contexts (`ParallelSpec`)."""
         return 1
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """Return the bytes that *files* files of *bytes_each* bytes take on disk."""
+        """Return the bytes that *files* files of *bytes_each* bytes take on disk, in whole blocks."""
         return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES
 
 

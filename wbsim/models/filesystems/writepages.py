@@ -174,7 +174,11 @@ class _Position:
 
 
 def _long(number: int) -> int:
-    """Return *number* as wbc->nr_to_write holds it, a long, which overflows after 27 calls of small runs."""
+    """Return *number* as wbc->nr_to_write holds it, a long, which overflows after 27 calls of small runs.
+
+    >>> _long(1 << 63) == -(1 << 63)
+    True
+    """
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -295,7 +299,10 @@ class Writepages:
         self._rules = rules
 
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
-        """Write back from where the last call ended or, for data integrity, the complete file."""
+        """Write back *file* from where the last call ended or, for data integrity, all of it.
+
+        ``wbc.nr_to_write`` has the budget (pages, or calls of writepage), and the rest of it at the end.
+        """
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
         base = file.base + self.sb.first_block
@@ -382,7 +389,11 @@ class Writepages:
         return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all, pagevec)
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
-        """xfs_file_write_checks: the delayed extent behind the end of the file gets its blocks."""
+        """xfs_file_write_checks: the delayed extent behind the end of the file gets its blocks.
+
+        A write(2) that leaves a gap behind the end needs this first
+        (`models.filesystems.xfs.layout.write_page`).
+        """
         file = inode.file
         assert isinstance(file, PagedFile), "only a file whose pages are kept one by one has an end to zero"
         page = file.size

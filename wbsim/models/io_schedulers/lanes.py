@@ -9,7 +9,7 @@ from wbsim.sim.invariants import require
 
 
 class Lane:
-    """Waiting requests of one kind, by arrival and by sector; the ``head`` is where the last one ended."""
+    """Waiting requests of one kind, by arrival and by sector; ``head``: where the last one ended."""
 
     __slots__ = ("_arrivals", "_by_sector", "_expire_ns", "head")
 
@@ -25,6 +25,7 @@ class Lane:
     def add(self, request: Request, arrival: int) -> None:
         """Add *request*, which came after *arrival* others of its queue."""
         self._arrivals[request] = arrival
+        # No two requests have one arrival, so a comparison never reaches the requests, which have no order.
         insort(self._by_sector, (request.start_sector, arrival, request))
 
     def remove(self, request: Request) -> None:
@@ -55,7 +56,7 @@ class Lane:
         return self._by_sector[0][2]
 
     def sectors(self) -> list[int]:
-        """Return the start sectors in the order in which a sweep finds them."""
+        """Return the start sectors in the order in which a sweep finds them, for `Lanes.check`."""
         return [start for start, _, _ in self._by_sector]
 
     def _place(self, request: Request, start: int) -> int:

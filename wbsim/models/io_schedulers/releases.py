@@ -16,12 +16,12 @@ _EXISTS: Final = "queue.schedulers."
 
 
 def every_name() -> set[str]:
-    """Return the names of the schedulers that any release has."""
+    """Return the names of the schedulers that any release has, so that an error can tell a typing mistake."""
     return {row.key.removeprefix(_EXISTS) for row in RULES if row.key.startswith(_EXISTS)}
 
 
 def modelled() -> list[str]:
-    """Return the names of the schedulers that can be run."""
+    """Return the names of the schedulers that can be run; the kernel has more (`every_name`)."""
     return list(kinds("io_schedulers"))
 
 
@@ -29,13 +29,20 @@ def legacy_names() -> Mapping[str, str]:
     """Return the name that the legacy request queue has for each scheduler of blk-mq that it has, too.
 
     A machine may have this name under every kernel: it stands for the other name in releases that have that.
+
+    >>> dict(legacy_names())
+    {'mq-deadline': 'deadline', 'none': 'noop'}
     """
     name_lists = [kind.names for kind in dict.fromkeys(kinds("io_schedulers").values())]
     return {new: legacy for legacy, *names in name_lists for new in names}
 
 
 def schedulers_of(release: Release) -> list[str]:
-    """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue."""
+    """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue.
+
+    >>> schedulers_of((4, 12, 0))
+    ['noop', 'deadline', 'cfq', 'none', 'mq-deadline', 'bfq', 'kyber']
+    """
     rules = [row for (key, _), row in rules_of(release).items() if key.startswith(_EXISTS)]
     return [row.key.removeprefix(_EXISTS) for row in rules_that_exist(rules)]
 
@@ -44,6 +51,9 @@ def refusal(scheduler: str, kernel: str) -> str | None:
     """Return why *kernel* cannot run *scheduler*, as the text of an error.
 
     None: it can, or *kernel* is not the name of a release, or no release has *scheduler*.
+
+    >>> refusal("cfq", "6.1")
+    'cfq does not exist in Linux 6.1; use one of none, mq-deadline'
     """
     try:
         release = release_of(kernel)

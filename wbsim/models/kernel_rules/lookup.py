@@ -24,7 +24,11 @@ def rules_of(release: Release, kernel: str = "") -> Mapping[tuple[str, str], Rul
 
 
 def rule_for(key: str, release: Release, condition: str = "") -> Given:
-    """Return the value of the rule *key* in *release* under *condition*, with its source."""
+    """Return the value of the rule *key* in *release* under *condition*, with its source, for the catalogue.
+
+    >>> rule_for("plug.max_requests", (5, 15, 0)).value, rule_for("plug.max_requests", (6, 1, 0)).value
+    (16, 32)
+    """
     return rules_of(release)[key, condition].entry
 
 
@@ -32,6 +36,9 @@ def inputs_of(kernel: str) -> Inputs:
     """Return the rules of *kernel*, a release or a named kernel, as a tree: ``plug`` has the key ``tried``.
 
     Rules with another condition than the kernel's name are left out, as are those that do not exist.
+
+    >>> inputs_of("6.18")["plug"]["tried"].value
+    'tail'
     """
     tree: Inputs = {}
     rules = rules_of(release_of(kernel), kernel)
@@ -60,6 +67,9 @@ def changes(earlier: str, later: str) -> Iterator[Change]:
     """Yield the rules that differ between two kernels, in the order of the table.
 
     Two rows with one value, such as those of a repaired kernel and of a later release, are no change.
+
+    >>> [change.new.key for change in changes("5.12", "5.13")]
+    ['filesystems.ext4.by_order']
     """
     release = release_of(later)
     old, new = (rules_of(release_of(kernel), kernel) for kernel in (earlier, later))

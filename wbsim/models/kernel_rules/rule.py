@@ -44,6 +44,10 @@ class Rule(NamedTuple):
 
         A change that went to a stable series holds there from its patch level on.  Later series before
         mainline's first release lack it: one of 5.16 and 5.10.89 holds in 5.10.90, and not in 5.11.
+
+        >>> row = rule("plug.max_requests", "", "5.16 5.10.89", 32)
+        >>> row.holds((5, 10, 90)), row.holds((5, 11, 0)), row.holds((5, 16, 0))
+        (True, False, True)
         """
         mainline, *stable = self.releases
         return release >= mainline or any(release[:2] == first[:2] and release >= first for first in stable)

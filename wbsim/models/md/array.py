@@ -63,7 +63,7 @@ class Array(GenDisk):
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
-        """md_submit_bio: let *thread* give *bio* to the members."""
+        """md_submit_bio: let *thread* give *bio* to the members, behind a flush of all if it asks for one."""
         flight = Flight(bio, self._env.now, self.end)
         self._becomes_busy()
         self.stat.in_flight += 1

@@ -116,5 +116,9 @@ def _complete(landed: Completion) -> None:
 
 
 def _page_of(region: int) -> int:
-    """Return the page of the bitmap that has the bit of *region*, behind the superblock of the bitmap."""
+    """Return the page of the bitmap that has the bit of *region*, behind the superblock of the bitmap.
+
+    >>> _page_of(30_719), _page_of(30_720)
+    (0, 1)
+    """
     return (_SUPERBLOCK_BYTES * 8 + region) // (8 * PAGE_BYTES)

@@ -30,7 +30,7 @@ class Flushes(Protocol):
 
 
 def flush_bio(member: GenDisk, end_io: Callable[[Any], None], context: Any) -> Bio:
-    """Return a flush of *member*."""
+    """Return a flush of *member*, without data; *end_io* gets *context* when it ends."""
     return Bio(
         0, 0, op=FLUSH, queue=member, sync=True, nomerge=True, unplug=True, end_io=end_io, context=context
     )

@@ -233,13 +233,13 @@ class Parity(Array):
             self._daemon.wake()
 
     def put_all(self, stripes: list[Stripe]) -> None:
-        """Give the reference of a plug to each of *stripes* back."""
+        """Give back the reference that a plug had to each of *stripes*."""
         for stripe in stripes:
             stripe.plugged = False
             self._put(stripe)
 
     def _read_aligned(self, thread: Thread, flight: Flight) -> Steps:
-        """chunk_aligned_read: read from the members, chunk by chunk, beside the stripe cache."""
+        """chunk_aligned_read: read from the members, chunk by chunk, without the stripe cache."""
         bio, sector = flight.bio, flight.bio.start_sector
         chunk = self._chunk_sectors
         while sector < bio.end_sector:
@@ -354,7 +354,7 @@ class Parity(Array):
             self._put(stripe)
 
     def _end_io(self, context: Any) -> None:
-        """raid5_align_endio: a read beside the cache has ended."""
+        """raid5_align_endio: a read that passed the stripe cache by has ended."""
         flight: Flight = context
         flight.end_part()
 
@@ -369,7 +369,7 @@ class Parity(Array):
 
     @property
     def stripe_cache_size(self) -> int:
-        """The stripes that the cache can hold now."""
+        """The number of stripes that the cache can hold now; it grows in some eras."""
         return self._cache.size
 
     @property
@@ -385,6 +385,10 @@ class Parity(Array):
 
 
 def _sectors_of(bio: Bio, page: int) -> tuple[int, int]:
-    """Return the sectors of *bio* in *page*: start and end, counted from the page's start."""
+    """Return the sectors of *bio* in *page*: start and end, counted from the page's start.
+
+    >>> _sectors_of(Bio(4, 8), 0), _sectors_of(Bio(4, 8), 1)
+    ((4, 8), (0, 4))
+    """
     start = page * PAGE_SECTORS
     return max(0, bio.start_sector - start), min(PAGE_SECTORS, bio.end_sector - start)

@@ -39,7 +39,8 @@ class ArraySpec(Spec):
     * ``bitmap_chunk``: the region for which one bit of the internal write-intent bitmap stands; 0: there is
       no bitmap.  RAID0 has none.
     * ``stripe_cache_size``: the stripes of the cache, each a page of every member (RAID5 and RAID6).
-    * ``group_thread_cnt``: the number of worker threads beside the array's own thread (RAID5 and RAID6).
+    * ``group_thread_cnt``: the number of worker threads in addition to the array's own thread (RAID5 and
+      RAID6).
     * ``preread_bypass_threshold``: complete stripes that may pass a delayed one (RAID5 and RAID6).
     * ``rmw_level``: 0: new parity is always made from all data (reconstruct-write).  1: if that needs more
       reads, it is made from the old parity (read-modify-write).  2: as many reads are enough.
@@ -57,7 +58,7 @@ class ArraySpec(Spec):
 
     @property
     def parities(self) -> int:
-        """The parity pages in a stripe."""
+        """The number of parity pages in a stripe."""
         return PARITIES.get(self.level, 0)
 
     @property

@@ -117,7 +117,7 @@ class StripeCache:
             self.hold.add(stripe)
 
     def batch(self) -> list[Stripe]:
-        """Take up to `BATCH` stripes that a thread visits next, each with a reference to it."""
+        """Take up to `BATCH` stripes that a thread visits next, with a reference to each; return them."""
         stripes: list[Stripe] = []
         while len(stripes) < BATCH and (stripe := self._next()) is not None:
             stripe.users = 1

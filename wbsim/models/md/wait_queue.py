@@ -22,7 +22,7 @@ class WaitQueue:
         yield PARK
 
     def wake_all(self) -> None:
-        """wake_up_all: wake all tasks."""
+        """wake_up_all: wake all tasks; each tests its condition again."""
         if self._tasks:
             tasks, self._tasks = self._tasks, []
             for task in tasks:

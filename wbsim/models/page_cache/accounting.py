@@ -41,12 +41,20 @@ class Thresholds:
 
     @property
     def freerun(self) -> int:
-        """The number of dirty pages below which no writer is throttled (dirty_freerun_ceiling)."""
+        """The number of dirty pages below which no writer is throttled (dirty_freerun_ceiling).
+
+        >>> Thresholds(background=100, limit=200).freerun
+        150
+        """
         return (self.background + self.limit) // 2
 
 
 def _thresholds(background: int, limit: int) -> Thresholds:
-    """Return the thresholds; a *background* at or above *limit* becomes half of *limit*."""
+    """Return the thresholds (pages); a *background* at or above *limit* becomes half of *limit*.
+
+    >>> _thresholds(background=100, limit=80)
+    Thresholds(40, 80)
+    """
     return Thresholds(background if background < limit else limit // 2, limit)
 
 
@@ -112,7 +120,7 @@ class PageCache:
 
     @property
     def dirty(self) -> int:
-        """Pages that are dirty and not yet under writeback."""
+        """The number of pages that are dirty and not yet under writeback, in all contexts."""
         pages = 0
         for wb in self.wbs:
             pages += wb.dirty
@@ -120,7 +128,7 @@ class PageCache:
 
     @property
     def dirty_and_writeback(self) -> int:
-        """Pages that are dirty or under writeback; writers are throttled by this number."""
+        """The number of pages that are dirty or under writeback, by which writers are throttled."""
         pages = 0
         for wb in self.wbs:
             pages += wb.dirty_and_writeback
@@ -128,27 +136,30 @@ class PageCache:
 
     @property
     def writeback(self) -> int:
-        """Pages under writeback."""
+        """The number of pages under writeback."""
         return self.dirty_and_writeback - self.dirty
 
     @property
     def dirtied(self) -> int:
-        """Pages that ever became dirty."""
+        """The number of pages that ever became dirty."""
         return sum(wb.dirtied for wb in self.wbs)
 
     @property
     def written_pages(self) -> int:
-        """Pages that ever became clean."""
+        """The number of pages that ever became clean by a write."""
         return sum(wb.written_pages for wb in self.wbs)
 
     @property
     def reclaiming(self) -> bool:
-        """True if memory is full of inodes and their pages, or was recently, so that kswapd shrinks both."""
+        """True if memory is full of inodes and their pages, or was recently, so that kswapd shrinks both.
+
+        The XFS log then pushes its complete AIL again and again (`XfsLog`).
+        """
         return self._used_bytes() > self._memory_bytes - 2 * (self._memory_bytes // _GAP)
 
     @property
     def is_low(self) -> bool:
-        """True if kswapd, which has begun, must continue."""
+        """True if kswapd, which has begun, must continue until one part in `_GAP` of memory is free."""
         return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
 
     @property
@@ -183,7 +194,7 @@ class PageCache:
         return (self._memory_bytes - slab_bytes) // PAGE_BYTES
 
     def thresholds(self) -> Thresholds:
-        """global_dirty_limits."""
+        """global_dirty_limits: return the thresholds (pages) for the memory that is available now."""
         if self._fixed is not None:
             return self._fixed
         dirtyable, background, limit = self.dirtyable_pages(), self._background, self._limit

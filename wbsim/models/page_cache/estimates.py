@@ -46,6 +46,7 @@ class WriteBandwidth(Bandwidth):
             self.write = self.avg_write = bandwidth // elapsed
             return
         bandwidth = (bandwidth + self.write * (period - elapsed)) // period
+        # Spikes are filtered out: the average moves only if two bandwidths in a row lie on one side of it.
         average, previous = self.avg_write, self.write
         if average > previous >= bandwidth:
             average -= (average - previous) >> 3
@@ -55,7 +56,11 @@ class WriteBandwidth(Bandwidth):
 
 
 def roundup_pow2(value: int) -> int:
-    """roundup_pow_of_two."""
+    """roundup_pow_of_two: return the smallest power of two that is not below *value*.
+
+    >>> roundup_pow2(300)
+    512
+    """
     return 1 << (value - 1).bit_length()
 
 
@@ -75,7 +80,7 @@ class FlexShares:
         self._number: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the share of *wb* in a threshold of *pages*."""
+        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions."""
         if len(self._wbs) == 1:
             return pages
         self._count()
@@ -102,6 +107,7 @@ class FlexShares:
         if period != self._period:
             aged = min(period - self._period, 62)
             self._period = period
+            # At least 1: a context that has completed nothing for long keeps a small share, as at its mount.
             self._events = [max(events >> aged, 1) for events in self._events]
             self._total = sum(self._events)
 
@@ -114,12 +120,13 @@ class Proportions:
     """
 
     def __init__(self, limit_pages: int) -> None:
+        # Half of calc_period_shift's period, 1 << (2 + ilog2(limit_pages - 1)).
         self.half_period = 1 << (1 + (limit_pages - 1).bit_length() - 1)
         self.events = 0
 
     @property
     def whole(self) -> int:
-        """The denominator of prop_fraction."""
+        """The denominator of prop_fraction, for the ``recent`` events of a `Member`."""
         return self.half_period + self.events % self.half_period
 
     def add(self, member: Member, count: int) -> None:
@@ -158,7 +165,7 @@ class EventShares:
         self._last_written: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the share of *wb* in a threshold of *pages*."""
+        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions."""
         if len(self._wbs) == 1:
             return pages
         for context in self._wbs:

@@ -81,7 +81,7 @@ class FilePages:
 
     @property
     def size(self) -> int:
-        """The end of the last page that was written; pages behind it may be reserved or mapped."""
+        """The page behind the last one that was written; pages from there on may be reserved or mapped."""
         return int(self.pages.size[0])
 
     @property

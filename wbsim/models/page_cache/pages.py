@@ -53,7 +53,7 @@ class Pages(NamedTuple):
 
 @compiled
 def next_dirty(pages: Pages, page: int) -> int:
-    """Return the first dirty page from *page* on; -1: no page is dirty."""
+    """Return the first dirty page from *page* on; -1: none.  Runs call `dirty_page_from` instead."""
     states = pages.states
     for i in range(page, pages.size[0]):
         if states[i] & DIRTY_BIT:
@@ -75,13 +75,17 @@ def without_gap(pages: Pages, indices: NDArray[np.int64]) -> int:
 
 @compiled
 def is_delayed(state: int) -> bool:
-    """Return whether a page in *state* belongs to a delayed extent; False for pages with a held block."""
+    """Return whether a page in *state* belongs to a delayed extent; False for pages with a held block.
+
+    >>> is_delayed(RESERVED), is_delayed(DELAYED | HELD), is_delayed(MAPPED)
+    (True, False, False)
+    """
     return state in (DELAYED, RESERVED)
 
 
 @compiled
 def delayed_extent(pages: Pages, page: int) -> tuple[int, int]:
-    """Return the first page and the length of the delayed extent that contains *page*."""
+    """Return the first page and the length (pages) of the delayed extent that contains *page*."""
     states = pages.states
     start = end = page
     while start > 0 and is_delayed(states[start - 1]):
@@ -188,7 +192,7 @@ def run_alike(pages: Pages, page: int, at_most: int) -> int:
 
 @compiled
 def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
-    """Return how many delayed pages follow from *page* on, at most *at_most*, with or without held blocks."""
+    """Return how many pages from *page* on wait to be mapped, at most *at_most*; a held block is no block."""
     run = 0
     while run < at_most and page + run < len(pages.states):
         if pages.states[page + run] & (DELAYED | MAPPED) != DELAYED:

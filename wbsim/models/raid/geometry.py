@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 def stripe_places(sector: int, sectors: int, chunk: int, members: int) -> list[Place]:
-    """Return where RAID0 puts *sectors* sectors from *sector* on, chunk by chunk.
+    """Return where RAID0 puts *sectors* sectors from *sector* on, chunk (of *chunk* sectors) by chunk.
 
     >>> stripe_places(6, 4, 8, 2)
     [Place(member=0, sector=6, sectors=2), Place(member=1, sector=0, sectors=2)]
@@ -38,7 +38,7 @@ def stripe_places(sector: int, sectors: int, chunk: int, members: int) -> list[P
 
 
 def mirror_places(sector: int, sectors: int, chunk: int, members: int) -> list[list[Place]]:
-    """Return where RAID10 puts *sectors* sectors: for each part of one chunk, the places of its copies.
+    """Return where RAID10 puts *sectors* sectors: for each part of a chunk (sectors), its copies' places.
 
     >>> mirror_places(8, 4, 8, 3)
     [[Place(member=2, sector=0, sectors=4), Place(member=0, sector=8, sectors=4)]]
@@ -68,7 +68,11 @@ class ParityGeometry:
         self._row_pages = self.data * chunk_pages
 
     def parity_of(self, stripe: int) -> tuple[int, ...]:
-        """Return the members with the parity of *stripe*: P, and Q of RAID6."""
+        """Return the members with the parity of *stripe*: P, and Q of RAID6.
+
+        >>> [ParityGeometry(4, 1, 1).parity_of(stripe) for stripe in range(4)]
+        [(3,), (2,), (1,), (0,)]
+        """
         row = stripe // self.chunk_pages
         if self.parities == 1:
             return (self.data - row % self.members,)
@@ -76,14 +80,22 @@ class ParityGeometry:
         return p, (p + 1) % self.members
 
     def parity_mask(self, stripe: int) -> int:
-        """Return the members with the parity of *stripe*, as a mask."""
+        """Return the members with the parity of *stripe*, as a mask.
+
+        >>> bin(ParityGeometry(5, 2, 1).parity_mask(0))
+        '0b10001'
+        """
         mask = 0
         for member in self.parity_of(stripe):
             mask |= 1 << member
         return mask
 
     def place_of(self, page: int) -> tuple[int, int]:
-        """Return the stripe and the member of data page *page*."""
+        """Return the stripe and the member of data page *page*.
+
+        >>> ParityGeometry(4, 1, 128).place_of(0), ParityGeometry(4, 1, 128).place_of(400)
+        ((0, 0), (144, 3))
+        """
         row, position = divmod(page, self._row_pages)
         number, offset = divmod(position, self.chunk_pages)
         stripe = row * self.chunk_pages + offset
@@ -93,7 +105,11 @@ class ParityGeometry:
         return (parity[0] + self.parities + number) % self.members
 
     def pages_of(self, stripe: int) -> list[tuple[int, int]]:
-        """Return the data pages of *stripe*, each with its member, in ascending order."""
+        """Return the data pages of *stripe*, each with its member, in ascending order.
+
+        >>> ParityGeometry(4, 1, 128).pages_of(1)
+        [(1, 0), (129, 1), (257, 2)]
+        """
         row, offset = divmod(stripe, self.chunk_pages)
         first, parity = row * self._row_pages + offset, self.parity_of(stripe)
         return [
@@ -104,6 +120,9 @@ class ParityGeometry:
         """Return the page with which md begins a bio of *pages* pages from *first* on.
 
         raid5_bio_lowest_chunk_sector: a bio that goes on to the next member begins there, at a chunk's start.
+
+        >>> ParityGeometry(4, 1, 128).first_page(120, 64)
+        128
         """
         room = self.chunk_pages - first % self.chunk_pages
         stripe, member = self.place_of(first)

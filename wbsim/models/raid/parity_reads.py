@@ -38,6 +38,11 @@ def plan_of(
     * *absent*: the units whose old contents are not in the cache.
     * *members*: the number of members, of which those in the mask *faulty* are not there.
     * *rmw_level*: 0 forbids read-modify-write, 1 prefers reconstruct-write of equal ones, and 2 the other.
+
+    >>> narrow = plan_of(0b0001, 0b0001, 0b1000, 0b1111, members=4, faulty=0, rmw_level=1)
+    >>> wide = plan_of(1, 1, 1 << 7, 0b1111_1111, members=8, faulty=0, rmw_level=1)
+    >>> (narrow.modifies, bin(narrow.reads)), (wide.modifies, bin(wide.reads))
+    ((False, '0b110'), (True, '0b10000001'))
     """
     for_modify = (writes | parity) & absent
     for_reconstruct = absent & ~overwritten & ~parity

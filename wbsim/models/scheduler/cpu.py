@@ -261,7 +261,7 @@ class Processors(Scheduler):
             del self._absent[task]
             return
         if len(self._free) == self._seatless:
-            absent = next(iter(self._absent))
+            absent = next(iter(self._absent))  # of all tasks that sleep and keep a seat, the first to sleep
             del self._absent[absent]
             self._give_up_seat(absent)
         if task.seated:

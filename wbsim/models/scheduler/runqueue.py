@@ -15,7 +15,11 @@ from wbsim.sim.entry import FAR_NS
 
 
 def virtual(ran_ns: int, weight: int) -> int:
-    """Return *ran_ns* in the virtual time of a task with *weight*."""
+    """Return *ran_ns* in the virtual time (ns) of a task with *weight*.
+
+    >>> virtual(1_000, weight=2_048)
+    500
+    """
     return ran_ns if weight == NICE_0_LOAD else ran_ns * NICE_0_LOAD // weight
 
 
@@ -51,13 +55,21 @@ class SchedulerRules:
     stacks: bool = False
 
     def over_ns(self, since_ns: int) -> int:
-        """Return when the scheduler notices the end of a slice that began at *since_ns*."""
+        """Return when the scheduler notices the end of a slice that began at *since_ns* (ns).
+
+        >>> SchedulerRules(slice_ns=3_000_000, tick_ns=4_000_000).over_ns(2_000_000)
+        8000000
+        """
         end_ns = since_ns + self.slice_ns
         return -(-end_ns // self.tick_ns) * self.tick_ns if self.tick_ns else end_ns
 
     @property
     def most_lag_ns(self) -> int:
-        """The largest lag (entity_lag): two slices, or a tick if that is longer."""
+        """The largest lag of a task (entity_lag): two slices, or a tick if that is longer.
+
+        >>> SchedulerRules(slice_ns=3_000_000, tick_ns=4_000_000).most_lag_ns
+        6000000
+        """
         return max(2 * self.slice_ns, self.tick_ns)
 
 
@@ -140,6 +152,7 @@ class RunQueue:
         moved_ns = target.floor_ns - self.floor_ns
         task.virtual_ns += moved_ns
         target._number += 1
+        # FAR_NS: the task preempts no task of its new processor.  In the kernel it may (attach_task).
         heappush(target._heap, (deadline_ns + moved_ns, target._number, FAR_NS, task))
         return True
 
@@ -175,5 +188,5 @@ class RunQueue:
 
 
 def virtual_now(task: Task, now_ns: int) -> int:
-    """Return the virtual time of *task*, which runs."""
+    """Return the virtual time (ns) of *task*, which runs, at *now_ns*."""
     return task.virtual_ns + virtual(now_ns - task.since_ns, task.weight)

@@ -61,7 +61,7 @@ class BlockStream:
         return sum(int(of_file.sizes.sum()) for of_file in self._blocks)
 
     def steps_for(self, count: int) -> int:
-        """Return the calls that write the first *count* bytes, or all."""
+        """Return the number of calls that write the first *count* bytes, or that of all calls."""
         in_turn = zip_longest(*(of_file.sizes.tolist() for of_file in self._blocks), fillvalue=0)
         sizes = [size for turn in in_turn for size in turn if size]
         return min(int(np.searchsorted(np.cumsum(sizes), count)) + 1, self.total)

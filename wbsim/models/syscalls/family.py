@@ -53,7 +53,7 @@ class Family:
         return together
 
     def io_worker(self, child: Process, number: int) -> Process:
-        """Return a new worker of *child*, the worker with this *number*."""
+        """Return a new thread of *child* that makes writes of its ring, the worker with this *number*."""
         name = f"{PROCESS} {self.children.index(child)}/{IO_WORKER} {number}"
         worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), child.latencies)
         self.io_workers.append(worker)
@@ -71,12 +71,12 @@ class Family:
         return self.user_ns_of(self.children)
 
     def system_ns_of(self, children: Sequence[Process]) -> int:
-        """Return the system time of some *children*, and of the workers of their rings."""
+        """Return the system time of some *children*, as of a job, and of the workers of their rings."""
         workers = [worker for child in children for worker in self._workers_of.get(child, ())]
         return sum(system_ns(child.task, child.spent) for child in (*children, *workers))
 
     def user_ns_of(self, children: Sequence[Process]) -> int:
-        """Return the user time of some *children*."""
+        """Return the user time (ns) of some *children*, with the pauses through which they spun."""
         return sum(child.spent.user + child.spent.pause for child in children)
 
     def fork(self, child: Process, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:

@@ -28,6 +28,9 @@ def bin_of(ns: int) -> i64:
     """Return the bin of a latency (ns), as plat_val_to_idx of fio's stat.c.
 
     Up to 127 ns each number is a bin; from there on, each octave has 64 bins.
+
+    >>> bin_of(127), bin_of(1_000), bin_of(1_007)
+    (127, 317, 317)
     """
     octaves: i64 = ns.bit_length() - (_BITS + 1)
     rest: i64 = ns
@@ -39,7 +42,11 @@ def bin_of(ns: int) -> i64:
 
 
 def middle_of(number: int) -> int:
-    """Return the middle of the bin *number* (ns), as plat_idx_to_val of fio's stat.c."""
+    """Return the middle of the bin *number* (ns), as plat_idx_to_val of fio's stat.c.
+
+    >>> middle_of(bin_of(1_000))
+    1004
+    """
     if number < 2 * _GROUP_BINS:
         return number
     shift = (number >> _BITS) - 1
@@ -50,6 +57,9 @@ def percentile(bins: Mapping[int, int], percent: float) -> int:
     """Return the latency (ns) that *percent* % of the calls do not exceed; tenths of a percent count.
 
     *bins* has the number of calls by the middle of their bin (ns); at least one call.
+
+    >>> percentile({100: 90, 5_000: 10}, 90), percentile({100: 90, 5_000: 10}, 99)
+    (100, 5000)
     """
     rank, count = -(-sum(bins.values()) * round(percent * 10) // 1_000), 0
     for middle in sorted(bins):
@@ -60,7 +70,11 @@ def percentile(bins: Mapping[int, int], percent: float) -> int:
 
 
 def merge_bins(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Return the bins of several histograms together, by the middle of the bin (ns)."""
+    """Return the bins of several histograms together, by the middle of the bin (ns).
+
+    >>> merge_bins([{100: 1}, {100: 2, 200: 5}])
+    {100: 3, 200: 5}
+    """
     together: dict[int, int] = {}
     for bins in histograms:
         for middle, calls in bins.items():
@@ -161,7 +175,14 @@ class Latency:
         return sum(self.bins().values())
 
     def bins(self) -> dict[int, int]:
-        """Return the number of calls by the middle of their bin (ns); bins without a call are left out."""
+        """Return the number of calls by the middle of their bin (ns); bins without a call are left out.
+
+        >>> latency = Latency()
+        >>> latency.add(1_000, calls=3)
+        >>> latency.add(5)
+        >>> latency.bins()
+        {5: 1, 1004: 3}
+        """
         numbered = enumerate(chain.from_iterable(group or _NO_CALLS for group in self._groups))
         return {middle_of(number): int(entry.total) for number, entry in numbered if entry.total}
 
@@ -209,7 +230,7 @@ class Latencies:
         self.syncfs, self.sync = Latency(), Latency()
 
     def by_call(self) -> dict[str, Latency]:
-        """Return the latencies of each kind of which there was a call, by the name of the call."""
+        """Return the latencies of each kind of call that was made, by the name of the call."""
         return {name: latency for name, latency in self._kinds().items() if latency.count}
 
     def include(self, other: Latencies) -> None:

@@ -189,7 +189,10 @@ class Process(SyncingWriter):
         return None if dentry is None or dentry.opens < 2 else dentry.i_rwsem
 
     def pages_of(self, path: str) -> int:
-        """stat(2) of a path in no time: return the size of the file (pages), -1 if there is none."""
+        """stat(2) of a path in no time: return the size of the file (pages), -1 if there is none.
+
+        fio looks at its files this way before it begins.
+        """
         dentry = self._mount_of(path).dentries.get(path)
         return -1 if dentry is None or dentry.inode is None else size_of(dentry.inode)
 

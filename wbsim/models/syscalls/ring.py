@@ -108,7 +108,10 @@ class Ring:
         return self._ticks.get(inode) == self._env.now // self._tick_ns and inode not in self._busy
 
     def tick_left_ns(self) -> int:
-        """Return how long the current tick lasts (ns)."""
+        """Return how long the current tick lasts (ns).
+
+        Joined calls may not cross its end, because the file's times are old then.
+        """
         return self._tick_ns - self._env.now % self._tick_ns
 
     def takes(self, inode: Any, pages: NDArray[np.int64]) -> bool:

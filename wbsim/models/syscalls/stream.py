@@ -223,7 +223,7 @@ class Stream:
         return self.total * PAGE_BYTES // self._a_page
 
     def steps_for(self, count: int) -> int:
-        """Return the pages, or parts of pages, of the calls that write the first *count* bytes, or all."""
+        """Return how many pages, or parts of pages, the calls for the first *count* bytes write."""
         calls = -(-count * self._a_page // (PAGE_BYTES * self._pages))
         return min(self.total, calls * self._pages)
 

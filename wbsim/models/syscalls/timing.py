@@ -34,7 +34,7 @@ class TimedCaller(Caller):
         self.returning: Latency | None = None
 
     def vary(self) -> float:
-        """Draw the factor by which the next calls vary, and return it."""
+        """Draw the factor (1 in the mean) by which the next calls vary, and return it."""
         self.factor = self._factors.next()
         return self.factor
 
@@ -83,12 +83,12 @@ class TimedCaller(Caller):
         self.lead_ns, self._ahead_ns, self._own_ns = self._ahead_ns, 0, 0
 
     def began(self, ago_ns: i64) -> None:
-        """Say that a call began *ago_ns* before now."""
+        """Say that a call began *ago_ns* before now, because one wait covers it and work before it."""
         self._began_ns = self._env.now - ago_ns
         self.task.waited_ns = self.task.longest_wait_ns = 0
 
     def leaves_out(self, ns: int) -> None:
-        """Leave *ns* of the program's own time out of the current call."""
+        """Leave *ns* of the program's own time, within a call of several steps, out of the call's latency."""
         self._began_ns += ns
 
     def end_call(self, latency: Latency, ago_ns: i64 = 0) -> None:

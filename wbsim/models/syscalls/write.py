@@ -47,7 +47,10 @@ class Writer(TimedCaller):
         self.punt_ns = costs.punt_ns or 0
 
     def forked(self) -> None:
-        """Begin as a new process, whose account with the throttle is empty."""
+        """Begin as a new process, whose account with the throttle is empty.
+
+        A child does not inherit what its parent has dirtied.
+        """
         self._dirtier = self._throttle.dirtier()
 
     def write_ns(self, pages: int, sb: Superblock) -> int:
@@ -122,12 +125,15 @@ class Writer(TimedCaller):
         return inode.wb.lock.section(self.task, self._mark_ns, then_ns)
 
     def mark_and_balance(self, inode: Inode, pages: int) -> Steps:
-        """`mark_dirty` and `balance`."""
+        """Do what `mark_dirty` and then `balance` do."""
         yield self.mark_dirty(inode, pages, 0)
         yield from self.balance(inode.wb)
 
     def room(self, wb: Wb) -> int:
-        """Return how many pages of *wb* this process may dirty before `balance` is due; at least one."""
+        """Return how many pages of *wb* this process may dirty before `balance` is due; at least one.
+
+        A stream of calls is cut there, so that no page is dirtied behind a check.
+        """
         dirtier = self._dirtier
         return max(1, self._throttle.poll_pages(wb, dirtier) - dirtier.nr_dirtied)
 
@@ -146,5 +152,9 @@ class Writer(TimedCaller):
 
 
 def _doublings(number: float, cached: int) -> float:
-    """Return how many times *number* is doubled from *cached* on."""
+    """Return how often *cached* is doubled until it is *number* (log2 of the ratio); 0 up to *cached*.
+
+    >>> _doublings(8_192, 2_048), _doublings(100, 2_048)
+    (2.0, 0.0)
+    """
     return max(0.0, log2(number / cached)) if number else 0.0

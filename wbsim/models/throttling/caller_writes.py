@@ -45,7 +45,7 @@ class RecentDirtier(Member, Dirtier):
 
 
 def lowered(limit: int, dirtiers: Proportions, dirtier: RecentDirtier) -> int:
-    """task_dirty_limit: return *limit* less up to an eighth, by *dirtier*'s share of the recent dirtying."""
+    """task_dirty_limit: return *limit* (pages) less up to an eighth, by *dirtier*'s share of dirtying."""
     dirtiers.age(dirtier)
     return limit - limit // 8 * dirtier.recent // dirtiers.whole
 

@@ -43,19 +43,20 @@ class PausedDirtier(Dirtier):
 
 
 class _Pause(NamedTuple):
-    """A pause of so many ``jiffies`` from ``start_ns`` on, and the pages until the next check after it.
+    """A pause of ``jiffies`` jiffies, and the pages until the next check after it.
 
-    ``is_last``: the task goes on after the pause, and does not look again.
+    ``is_last``: the task goes on after the pause, and does not look again.  ``start_ns``: its begin, in
+    jiffies in spite of the name.
     """
 
     jiffies: int
-    start_ns: int
+    start_ns: int  # in jiffies
     next_pages: int
     is_last: bool
 
 
 class Limit:
-    """global_dirty_limit, which follows a falling threshold slowly; all contexts share it."""
+    """global_dirty_limit (pages), which follows a falling threshold slowly; all contexts share it."""
 
     __slots__ = ("_hz", "_stamp", "limit")
 
@@ -65,7 +66,7 @@ class Limit:
         self._stamp = 0
 
     def hard(self, thresholds: Thresholds) -> int:
-        """Return hard_dirty_limit: the threshold, or ``limit`` if that is higher."""
+        """Return hard_dirty_limit (pages): the threshold, or ``limit`` if that is higher."""
         return max(thresholds.limit, self.limit)
 
     def update(self, now: int, threshold: int, dirty_and_writeback: int) -> None:
@@ -117,7 +118,7 @@ class Control:
         bandwidth.stamp = now
 
     def position_ratio(self, thresholds: Thresholds) -> int:
-        """Return bdi_position_ratio in 10-bit fixed point; 0 at or above the hard limit."""
+        """Return bdi_position_ratio in 10-bit fixed point: 1024 keeps the rate; 0 from the hard limit on."""
         dirty_and_writeback, wb_dirty, avg_write = (
             self._cache.dirty_and_writeback,
             self.wb.dirty_and_writeback,
@@ -183,6 +184,7 @@ class Control:
             step = max(min(bandwidth.balanced_ratelimit, balanced, task_ratelimit) - current, 0)
         else:
             step = max(current - max(bandwidth.balanced_ratelimit, balanced, task_ratelimit), 0)
+        # The step is smaller near the target, because the balanced rate itself fluctuates.
         step >>= min(current // (2 * step + 1), 63)
         step = (step + 7) // 8
         bandwidth.dirty_ratelimit = max(current + step if current < balanced else current - step, 1)
@@ -305,7 +307,11 @@ class IoLessThrottle(Throttle):
         return _Pause(pause, now, next_pages, bool(task_ratelimit))
 
     def carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
-        """Credit *dirtier* with a pause that is too short to take, unless its think time exceeds a second."""
+        """Credit *dirtier* with a pause that is too short, unless its think time exceeds a second.
+
+        *pause*, *period* and *now* are jiffies.  A pause below 0 means that the task has thought for longer
+        than it should have slept.
+        """
         if pause < -self._hz:
             dirtier.paused_when = now
             dirtier.nr_dirtied = 0
@@ -317,12 +323,20 @@ class IoLessThrottle(Throttle):
 
 
 def poll_interval(dirty_and_writeback: int, limit: int) -> int:
-    """Return dirty_poll_interval (pages): the farther from the limit, the rarer the checks."""
+    """Return dirty_poll_interval (pages): the farther from the limit, the rarer the checks.
+
+    >>> poll_interval(1_000, 5_096), poll_interval(5_000, 5_096)
+    (64, 8)
+    """
     return 1 << (_ilog2(limit - dirty_and_writeback) >> 1) if limit > dirty_and_writeback else 1
 
 
 def _shifted_quotient(numerator: int, denominator: int) -> int:
-    """Return div_s64(numerator << 10, denominator), which truncates toward zero."""
+    """Return div_s64(numerator << 10, denominator), which truncates toward zero.
+
+    >>> _shifted_quotient(1, 3), _shifted_quotient(-1, 3)
+    (341, -341)
+    """
     quotient = (abs(numerator) << FIXED) // denominator
     return quotient if numerator >= 0 else -quotient
 

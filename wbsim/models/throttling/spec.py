@@ -15,7 +15,7 @@ class ThrottlingSpec(Spec):
 
     @property
     def needs_nr_to_write(self) -> bool:
-        """Return whether the flusher needs a fixed nr_to_write, because the era estimates no bandwidth."""
+        """True if the flusher needs a fixed nr_to_write, because the era estimates no bandwidth."""
         return False
 
 

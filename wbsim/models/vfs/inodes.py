@@ -209,7 +209,10 @@ class SuperblockInodes:
         return self._bdi.wb_of(group, number, cpu)
 
     def add_cached(self, inodes: int = 1) -> None:
-        """Count *inodes* inodes that were read from the disk."""
+        """Count *inodes* inodes that were read from the disk.
+
+        A run begins with such inodes, and each lookup adds one.
+        """
         self.cached += inodes
         self._cache.add_inodes(inodes)
 
@@ -240,7 +243,7 @@ class SuperblockInodes:
 
     @property
     def room_left(self) -> int:
-        """The number of inodes that still fit into memory before kswapd begins."""
+        """The number of inodes that still fit into memory before kswapd begins and the pace changes."""
         return max(0, self._cache.room - self._cache.cached_inodes)
 
     @property
@@ -291,7 +294,7 @@ class SuperblockInodes:
         return self._lump
 
     def lock_sync(self, task: Task) -> Steps:
-        """Take s_sync_lock, in eras that have it."""
+        """Take s_sync_lock, in eras that have it, so that one sync(2) at a time walks over the inodes."""
         mutex = self._locks.sync
         if mutex is not None and not mutex.try_acquire(task):
             yield mutex.wait(task)
@@ -334,7 +337,11 @@ class SuperblockInodes:
 
 
 def _share(count: int, number: int, shares: int) -> int:
-    """Return the size of part *number* if *count* things are divided into *shares* parts."""
+    """Return the size of part *number* if *count* things are divided into *shares* parts.
+
+    >>> [_share(10, number, 3) for number in range(3)]
+    [3, 3, 4]
+    """
     return count * (number + 1) // shares - count * number // shares
 
 

@@ -205,6 +205,7 @@ class MountedSuperblock(Superblock):
     def wait_for_writeback(self, thread: Thread) -> Steps:
         """Let *thread* sleep until all pages that are under writeback now are clean."""
         self.bdi.queue.unplug()
+        # Pages that go under writeback from now on are in another flight, so no writer prolongs the wait.
         flight, self.flight = self.flight, Flight(self._env)
         flight.close()
         self._landing = [early for early in [*self._landing, flight] if not early.landed.done]

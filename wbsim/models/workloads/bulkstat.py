@@ -49,6 +49,9 @@ class BulkstatSpec(TreeSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `BulkstatSpec` that a command line gives.
 
+    >>> parse_command("xfs_io -c bulkstat /mnt")
+    {'kind': 'bulkstat', 'directories': ['/mnt']}
+
     Raises:
         CommandError: the line cannot be read, or gives another command than bulkstat.
     """

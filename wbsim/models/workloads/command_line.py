@@ -32,6 +32,9 @@ def options_of(
     """Return the options of a program that has those of *real*, without dashes; the rest is refused.
 
     *common* are options that every program has, such as help.
+
+    >>> options_of(("-s",), ("s", "c", "size"), common="size").refusals
+    {'-c': ''}
     """
     names = {option.lstrip("-") for option in (*modelled, *dropped)}
     rest = sorted(set(real) - names - set(common.split()))
@@ -52,6 +55,9 @@ class CommandError(ValueError):
 
 def words_of(line: str) -> list[str]:
     """Return the words of a command line: at least one, which may be empty.
+
+    >>> words_of("dd of='a b' bs=4k")
+    ['dd', 'of=a b', 'bs=4k']
 
     Raises:
         CommandError: a quotation is not closed, *line* has a null character or a line break, or a shell would
@@ -118,7 +124,7 @@ _QUOTED: Final = "%"
 def _without_quotations(line: str) -> str:
     r"""Return *line* with a % for each quoted character, so that only what a shell reads is left.
 
-    >>> _without_quotations("dd of='/a *'/$x bs=\*")
+    >>> _without_quotations("dd of='/a *'/$x bs=\\*")
     'dd of=%%%%%%/$x bs=%%'
     """
     bare, quotation, letters = [], "", iter(line)
@@ -139,7 +145,11 @@ def _without_quotations(line: str) -> str:
 
 
 def is_whole(text: str) -> bool:
-    """Return whether *text* has 1 to `MOST_DIGITS` decimal digits and nothing else: no sign, no blank."""
+    """Return whether *text* has 1 to `MOST_DIGITS` decimal digits and nothing else: no sign, no blank.
+
+    >>> is_whole("12"), is_whole("-1"), is_whole("1.5")
+    (True, False, False)
+    """
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS
 
 

@@ -99,14 +99,14 @@ class DdSpec(WorkloadSpec):
         return self
 
     def paths_of(self, number: int) -> list[str]:
-        """Return the path of the stream with this *number*, if it has a name."""
+        """Return the path of the stream with this *number*, in a list that is empty if it has no name."""
         if number >= len(self.names):
             return []
         return [plain_path(f"{self.directories[number % len(self.directories)]}/{self.names[number]}")]
 
     @property
     def total_files(self) -> int:
-        """Return the number of streams: each makes a file."""
+        """The number of streams: each makes a file."""
         return self.streams
 
     @property
@@ -167,6 +167,10 @@ MOST_BYTES: Final = 1 << 44
 def parse_commands(commands: Sequence[str]) -> Inputs:
     """Return the fields of a `DdSpec` from dd's command lines, one for each stream; they run at once.
 
+    >>> fields = parse_commands([f"dd if=/dev/zero of=/mnt/{name} bs=1M count=9" for name in "ab"])
+    >>> fields["streams"], fields["names"], fields["directories"], fields["bs"]
+    (2, ['a', 'b'], ['/mnt'], 1048576)
+
     Raises:
         CommandError: a line cannot be read, the lines differ in more than the file, or a line asks for
             something that is not modelled.
@@ -211,7 +215,11 @@ def _operands(command: str) -> tuple[str, Inputs]:
 
 
 def _words_of(operands: Mapping[str, str], name: str) -> set[str]:
-    """Return the comma-separated values of the operand *name*."""
+    """Return the comma-separated values of the operand *name*.
+
+    >>> sorted(_words_of({"conv": "fsync,notrunc"}, "conv"))
+    ['fsync', 'notrunc']
+    """
     return set(filter(None, operands.get(name, "").split(",")))
 
 

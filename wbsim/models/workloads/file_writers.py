@@ -26,7 +26,12 @@ LOOK_NS: Final = 100 * MS
 
 
 def sequential(first: int = 0) -> Order:
-    """The order from the block (or page) *first* on."""
+    """Return the order of the blocks (or pages) from *first* on, one after another.
+
+    >>> order = sequential(4)
+    >>> order(2).tolist(), order(3).tolist()
+    ([4, 5], [6, 7, 8])
+    """
     end = first
 
     def take(count: int) -> NDArray[np.int64]:
@@ -38,7 +43,11 @@ def sequential(first: int = 0) -> Order:
 
 
 def in_pages(order: Order, call_pages: int) -> Order:
-    """Return the order of the pages, if *order* is the order of blocks of *call_pages* pages each."""
+    """Return the order of the pages, if *order* is the order of blocks of *call_pages* pages each.
+
+    >>> in_pages(sequential(1), 2)(3).tolist()
+    [2, 3, 4]
+    """
     if call_pages == 1:
         return order
     rest = np.empty(0, np.int64)
@@ -190,7 +199,7 @@ class FileWriters(Program):
             else:
                 whole += job.bounds.passes * job.file_count * job.length
                 done += sum(stream.done for stream in streams)
-        return min(done / whole, 0.999)
+        return min(done / whole, 0.999)  # 1 is for the end: all pages are written before the last sync ends
 
     @property
     def written_bytes(self) -> int:

@@ -40,6 +40,9 @@ class FindSpec(TreeSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `FindSpec` that a command line gives.
 
+    >>> parse_command("find /mnt/0 -ctime 1")
+    {'kind': 'find', 'directories': ['/mnt/0']}
+
     Raises:
         CommandError: the line cannot be read, or its test needs no inode.
     """

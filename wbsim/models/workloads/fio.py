@@ -92,7 +92,7 @@ class RandomMap:
 
 @compiled
 def next_free(bitmap: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
-    """Replace each of *draws* by the block that is written for it, one after another."""
+    """Replace each of *draws* by the block that is written for it, one after another; set its bit."""
     for i in range(len(draws)):
         word, bit = divmod(draws[i], _BITS)
         while bitmap[word] == -1 or (bitmap[word] >> bit) & 1:
@@ -301,7 +301,7 @@ class FioSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """Return the number of files of all jobs."""
+        """The number of files of all jobs."""
         return sum(self.of_job("nrfiles", number) for number in range(self.numjobs))
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
@@ -360,6 +360,10 @@ def parse_command(line: str, changes: Changes = NO_CHANGES) -> Inputs:
 
     Each ``--name`` is a job.  If the line names job files, each of their sections is a job.
 
+    >>> fields = parse_command("fio --name=a --rw=write --size=4m --nrfiles=2")
+    >>> fields["names"], fields["filesize"], fields["fallocate"]
+    (['a'], 2097152, 'native')
+
     Raises:
         CommandError: see `models.workloads.fio_options.jobs_of`.
     """
@@ -395,6 +399,11 @@ def _at_its_path(job: Inputs) -> Inputs:
 
 
 def _one_or_each(values: Sequence[ValueT]) -> ValueT | list[ValueT]:
+    """Return the value that all jobs share, or the list of the values of each job.
+
+    >>> _one_or_each([1, 1]), _one_or_each([1, 2])
+    (1, [1, 2])
+    """
     return values[0] if len(set(values)) == 1 else list(values)
 
 
@@ -483,7 +492,7 @@ def _bounds_of(spec: FioSpec, number: int) -> Bounds:
 
 
 def _syncs_of(spec: FioSpec, number: int) -> Syncs:
-    """Return the syncs of the job with this *number*."""
+    """Return the syncs that the job with this *number* makes, and whether it removes its files."""
     fsync, fdatasync = spec.of_job("fsync", number), spec.of_job("fdatasync", number)
     at_end = spec.of_job("end_fsync", number) or spec.of_job("fsync_on_close", number)
     return Syncs(

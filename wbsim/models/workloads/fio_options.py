@@ -46,6 +46,10 @@ def jobs_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Inputs], lis
 
     *changes* are those of a configuration.
 
+    >>> (job,), dropped = jobs_of("fio --name=a --rw=write --size=4k --group_reporting")
+    >>> job["filesize"], dropped
+    (4096, ['group_reporting'])
+
     Raises:
         CommandError: the line is not a fio command, a job file cannot be read, or options stop it; then
             ``complaints`` has all of them.
@@ -171,12 +175,24 @@ _TIMES: Final = {
 
 
 def _for_writes(text: str) -> str:
-    """Return the part of a value for reads, writes and trims that is for writes."""
+    """Return the part of a value for reads, writes and trims that is for writes.
+
+    >>> _for_writes("4k,8k"), _for_writes("4k")
+    ('8k', '4k')
+    """
     parts = text.split(",")
     return parts[1] if len(parts) > 1 and parts[1] else parts[0]
 
 
 def _size(text: str) -> int:
+    """Return a size or a number of writes in fio's units (B for sizes).
+
+    >>> _size("4k"), _size("4kb"), _size("4kib")
+    (4096, 4096, 4000)
+
+    Raises:
+        ValueError: *text* is no whole number with a suffix that fio knows, or is a percentage.
+    """
     text = _for_writes(text).strip()
     match = _NUMBER.fullmatch(text)
     if match is None and "." in text:
@@ -198,12 +214,20 @@ def _at_least_one(text: str) -> int:
 
 
 def _limit(text: str) -> int | None:
-    """Return a rate; fio takes 0 for no limit."""
+    """Return a rate (B/s, or blocks a second); None for 0, which fio takes for no limit.
+
+    >>> _limit("10m"), _limit("0")
+    (10485760, None)
+    """
     return _size(text) or None
 
 
 def _range(text: str) -> tuple[int, int]:
-    """Return the ends of a range such as 4k-64k, the smaller first."""
+    """Return the ends (B) of a range such as 4k-64k, the smaller first.
+
+    >>> _range("64k-4k")
+    (4096, 65536)
+    """
     parts = re.split("[-:]", _for_writes(text))
     if len(parts) != 2:
         raise ValueError("is not a range for fio; write one such as 4k-64k")
@@ -212,6 +236,12 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _time(unit: str) -> Callable[[str], int]:
+    """Return a function that reads a time and returns it in ns; a number alone is in *unit*.
+
+    >>> _time("us")("20"), _time("s")("20ms")
+    (20000, 20000000)
+    """
+
     def read(text: str) -> int:
         match = _NUMBER.fullmatch(text.strip())
         suffix = (match[2].lower() if match else "") or unit

@@ -73,6 +73,10 @@ def sections_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Section]
 
     *changes* are those of a configuration.
 
+    >>> sections, report = sections_of("fio --minimal --bs=4k --name=a --name=b")
+    >>> [[option.text for option in section] for section in sections], report
+    ([['bs=4k', 'name=a'], ['bs=4k', 'name=b']], ['minimal'])
+
     Raises:
         CommandError: the line is not a fio command, an option lacks its value, or a job file cannot be read.
     """
@@ -122,7 +126,11 @@ def _given_for(job: str, change: Mapping[str, object]) -> Section:
 
 
 def change_place(job: str, option: str) -> str:
-    """Return the place of an *option* that a configuration changes in *job*."""
+    """Return the place of an *option* that a configuration changes in *job*, as the key of an error.
+
+    >>> change_place("writers", "bs")
+    'writers.bs'
+    """
     return f"{job}.{option}"
 
 

@@ -137,7 +137,7 @@ class FsMarkSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """Return the number of files that the command makes."""
+        """The number of files that the command makes, in all loops."""
         return self.processes * self.files * self.loops
 
     @property
@@ -172,6 +172,10 @@ def parse_command(line: str) -> Inputs:
     """Return the fields of `FsMarkSpec` that an fs_mark command line gives.
 
     Numbers follow the tool, which reads them with ``atoi``; a suffix, which it would drop, is refused.
+
+    >>> fields = parse_command("fs_mark -k -S0 -n 100 -s 4096 -d /mnt/0 -d /mnt/1")
+    >>> fields["processes"], fields["files"], fields["sync_method"], fields["ignored"]
+    (2, 100, 0, ['-k'])
 
     Raises:
         CommandError: the line is not an fs_mark command, or has an unknown option or one that is not

@@ -26,8 +26,8 @@ class Plan(NamedTuple):
     """The files of a run.
 
     In each of *loops* loops, each of *processes* processes makes *files* files.  The write(2) calls of a file
-    dirty *write_pages* pages each.  *subdirs*, *per_subdir* and *sync_method* are fs_mark's -D, -N and -S.
-    *until_steady*: see `models.workloads.program`.
+    dirty *write_pages* pages each.  *subdirs*, *per_subdir* and *sync_method* are fs_mark's -D, -N and -S,
+    and *directories* its -d. *until_steady*: see `models.workloads.program`.
     """
 
     processes: int
@@ -127,6 +127,7 @@ class FsMark(Program):
         first, single = write_pages[0], writes == 1 and method != FSYNC_BEFORE_CLOSE
         user_ns, system_ns = times.app_user_ns, times.app_system_ns
         began_ns = env.now
+        # Without -N the clock chooses the first subdirectory, too, so later loops may begin in another one.
         subdir, rotated_ns = (env.now // S) % max(plan.subdirs, 1), env.now
         per_subdir = plan.per_subdir
         if per_subdir:

@@ -108,6 +108,9 @@ class OneCallSpec(WorkloadSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `OneCallSpec` that a command line of mv, unlink, truncate or fallocate gives.
 
+    >>> parse_command("fallocate -l 1M /mnt/f")["size"], parse_command("mv /mnt/a /mnt/b")["new_path"]
+    (1048576, '/mnt/b')
+
     Raises:
         CommandError: the line cannot be read, or asks for something that is not modelled.
     """

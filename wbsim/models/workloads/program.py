@@ -67,9 +67,13 @@ class Program:
 
 
 WINDOW: Final = 8_192
+"""The number of files in a window at first."""
 FEWEST: Final = 16
+"""A pace is judged when at least this number of windows lie between the first and the last end."""
 MOST: Final = 64
+"""The number of windows above which two become one, because the work comes in bursts."""
 WITHIN: Final = 0.005
+"""The largest difference of the halves, and the largest standard error, as shares of the mean."""
 
 
 class Pace:
@@ -128,6 +132,7 @@ class Pace:
         half = (len(self._windows) - 1) // 2
         start, end = self._windows[-half - 1], self._windows[-1]
         files, filled = half * self._length, end[2] - start[2]
+        # The superblocks share memory, so the first of them stands for all in the counts that are reckoned.
         part, inodes = self._files_left, self._inodes[0]
         if filled > 0 and not inodes.reclaiming:
             part = min(part, max(0, inodes.room_left * files // filled))

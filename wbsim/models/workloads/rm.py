@@ -48,6 +48,9 @@ class RmSpec(TreeSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `RmSpec` that a command line gives; without -r, those of a `OneCallSpec`.
 
+    >>> parse_command("rm -rf /mnt/0"), parse_command("rm /mnt/f")["call"]
+    ({'kind': 'rm', 'directories': ['/mnt/0']}, 'unlink')
+
     Raises:
         CommandError: the line cannot be read.
     """
@@ -64,7 +67,11 @@ def parse_command(line: str) -> Inputs:
 
 
 def _split_options(words: Sequence[str]) -> list[str]:
-    """Return *words* with options that share a dash as separate options."""
+    """Return *words* with options that share a dash as separate options.
+
+    >>> _split_options(["-rf", "--force", "/mnt"])
+    ['-r', '-f', '--force', '/mnt']
+    """
     parts = []
     for word in words:
         short = word.startswith("-") and not word.startswith("--") and word != "-"

@@ -35,7 +35,11 @@ def plain_path(path: str) -> str:
 
 
 def _numbered(value: object) -> object:
-    """Return the names 0, 1, 2 ... for a bare number of directories, or the plain paths of a list."""
+    """Return the names 0, 1, 2 ... for a bare number of directories, or the plain paths of a list.
+
+    >>> _numbered(3), _numbered(["/mnt/./a"])
+    (('0', '1', '2'), ('/mnt/a',))
+    """
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= MOST_DIRECTORIES:
             raise ValueError(f"{int(value)} directories; give 1 to {MOST_DIRECTORIES}, or a list of paths")
@@ -132,7 +136,7 @@ class Workload(Protocol):
 
     @property
     def share_done(self) -> float:
-        """Return the share of the work that is done (0 to 1)."""
+        """The share of the work that is done (0 to 1), which the progress on the terminal shows."""
 
 
 class WorkloadFactory(Protocol):
@@ -199,7 +203,7 @@ class WorkloadSpec(Spec):
 
     @property
     def endless(self) -> bool:
-        """Return whether the program never ends by itself."""
+        """True if the program never ends by itself."""
         return False
 
     @property
@@ -224,7 +228,7 @@ class WorkloadSpec(Spec):
 
     @property
     def total_bytes(self) -> int:
-        """Return the bytes of all files together."""
+        """The bytes of all files together."""
         return sum(files * size for _, files, size in self.makes())
 
 

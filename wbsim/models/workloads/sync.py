@@ -99,6 +99,9 @@ class SyncSpec(WorkloadSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `SyncSpec` that a command line of coreutils' sync gives.
 
+    >>> parse_command("sync -f /mnt")
+    {'kind': 'sync', 'directories': ['/mnt']}
+
     Raises:
         CommandError: the line cannot be read, or asks for something that is not modelled.
     """

@@ -54,12 +54,12 @@ class ContextThread:
 
     @property
     def in_progress(self) -> bool:
-        """Return writeback_in_progress: whether the flusher runs or has been woken."""
+        """writeback_in_progress: True if the flusher runs or has been woken."""
         return not self._asleep
 
     @property
     def alive(self) -> bool:
-        """Return whether the thread exists now; for a workqueue, whether it works."""
+        """True if the thread exists now; for a workqueue, while it works."""
         return not self._asleep if self._exits_after_ns is None else self._exists
 
     def wake(self) -> None:
@@ -131,7 +131,7 @@ class ContextFlushers(Flushers):
 
     @property
     def threads(self) -> list[Thread]:
-        """Return all threads, in the order of their creation."""
+        """All threads, in the order of their creation."""
         return [context.thread for context in self._threads.values()]
 
     @property

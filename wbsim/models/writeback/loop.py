@@ -59,7 +59,10 @@ class Writeback:
         self._tests_share = rules.background_test == "share"
 
     def over_background(self, wb: Wb) -> bool:
-        """Return over_bground_thresh: whether background work on *wb* has anything to do."""
+        """Return over_bground_thresh: whether background work on *wb* has anything to do.
+
+        A flusher asks this when it has no other work, and during background work.
+        """
         threshold = self._cache.thresholds().background
         if self._cache.dirty > threshold:
             return True
@@ -125,7 +128,10 @@ class Writeback:
         return (yield from self.pass_over(thread, wb, Work("background"), pages)).wrote
 
     def pass_over(self, thread: Thread, wb: Wb, work: Work, pages: int) -> Generator[Wait, None, Slice]:
-        """generic_sync_sb_inodes: make one pass over the inodes that are due now, up to *pages* pages."""
+        """generic_sync_sb_inodes: pass once over the inodes that are due now; return what was written.
+
+        The pass ends at *pages* pages.  pdflush and throttled writers make such passes.
+        """
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()
         if work.reason != "periodic" or not wb.holds(wb.b_io, work.sb):

@@ -151,7 +151,7 @@ class Pdflush(Flushers):
         return None
 
     def operation(self, job: Work) -> bool:
-        """pdflush_operation: give *job* to the thread that became idle last; False: none is idle."""
+        """pdflush_operation: give *job* to the thread that became idle last; return False if none is idle."""
         if not self._idle:
             return False
         worker = self._idle.pop()
@@ -209,6 +209,7 @@ class Pdflush(Flushers):
             yield from self._write(
                 thread, job.reason, self._cache.dirty + sum(map(len, self.bdis)), kupdate=True
             )
+            # A job that took longer than the interval leaves a gap of a second before the next (wb_kupdate).
             self._arm(max(next_ns - self._env.now, S))
         else:
             yield from self._write(thread, job.reason, job.nr_pages, kupdate=False)

@@ -69,7 +69,7 @@ class WritebackContext(Wb):
 
     @property
     def dirtied(self) -> int:
-        """Return the number of pages that ever became dirty."""
+        """See `Wb.dirtied`."""
         return self.dirty_and_writeback + self.written_pages + self.cancelled_pages
 
     @property
@@ -218,7 +218,7 @@ Returns the number of the inode's context, which the caller takes modulo the num
 
 
 def first_context(group: int, number: int, cpu: int) -> int:
-    """Return 0: all inodes belong to the first context."""
+    """Return 0: all inodes belong to the first context, as with one flusher for each device."""
     return 0
 
 

@@ -39,7 +39,7 @@ class Leaf:
 
     @property
     def most(self) -> int:
-        """Return the number of extents that find room."""
+        """The number of extents for which the leaf has room."""
         return ROOT_EXTENTS if self.block == NO_BLOCK else LEAF_EXTENTS
 
 
@@ -62,13 +62,18 @@ class ExtentTree:
         return 0 if self.leaves[0].block == NO_BLOCK else len(self.leaves)
 
     def leaf_of(self, page: int) -> Leaf:
-        """Return the leaf that an extent at *page* is looked for in."""
+        """Return the leaf in which an extent at *page* is looked for; its block is logged with the extent."""
         return self.leaves[self._number_of(page)]
 
     def goal(self, page: int) -> int:
-        """ext4_ext_find_goal: where *page* lies if the file is contiguous from the extent next to it on.
+        """Return the block of *page* if the file goes on from the extent next to it (ext4_ext_find_goal).
 
-        It is `NO_BLOCK` if the leaf has no extent.
+        Return `NO_BLOCK` if the leaf has no extent.
+
+        >>> tree = ExtentTree()
+        >>> tree.insert(0, 1_000, 8)
+        >>> tree.goal(8), tree.goal(20)
+        (1008, 1020)
         """
         pages = self.leaf_of(page).pages
         if not pages:
@@ -77,7 +82,7 @@ class ExtentTree:
         return self._extents[neighbour].block + page - neighbour
 
     def has_room(self, page: int) -> bool:
-        """Return whether an extent at *page* finds room, in its leaf or in the next one."""
+        """Return whether an extent at *page* finds room, in its leaf or in the next; else `grow` first."""
         return self._number_with_room(page) >= 0
 
     def grow(self, page: int, block: int) -> None:
@@ -97,7 +102,7 @@ class ExtentTree:
         self.leaves.insert(number + 1, Leaf(block, tail[0] if tail else page, tail))
 
     def insert(self, page: int, block: int, length: int) -> None:
-        """Insert an unwritten extent at *page*, for which there is room."""
+        """Insert an unwritten extent of *length* pages at *page*, for which there is room (`has_room`)."""
         leaf = self.leaves[self._number_with_room(page)]
         insort(leaf.pages, page)
         leaf.page = min(leaf.page, page)
@@ -212,7 +217,7 @@ class ExtentTree:
         return max(bisect_right(self.leaves, page, key=_page_of) - 1, 0)
 
     def _number_with_room(self, page: int) -> int:
-        """Return the leaf that takes an extent at *page*, which may be the next leaf; -1 if none has room."""
+        """Return the number of the leaf that takes an extent at *page*, or of the next one; -1: no room."""
         number, leaves = self._number_of(page), self.leaves
         leaf = leaves[number]
         if len(leaf.pages) < leaf.most:

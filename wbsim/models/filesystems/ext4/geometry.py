@@ -136,13 +136,13 @@ class Geometry(NamedTuple):
         return min(self.flex_groups, self.groups - first)
 
     def descriptor_block(self, group: int) -> int:
-        """Return the block with *group*'s descriptor."""
+        """Return the block with *group*'s descriptor, which an allocation in the group logs."""
         return 1 + group // _DESCRIPTORS_PER_BLOCK
 
     def keeps_off_data(self, group: int) -> bool:
         """Return whether files are kept out of *group* as long as other groups have room.
 
-        The first group of a flex group is for directories.
+        The first group of a flex group is for directories.  `Mballoc` and `Ext4Names` ask it.
         """
         return self.flex_groups >= _FLEX_GROUPS_WITH_OWN_FIRST and group % self.flex_groups == 0
 
@@ -235,7 +235,11 @@ def _journal_blocks(geometry: Geometry) -> dict[int, int]:
 
 
 def _has_superblock(group: int) -> bool:
-    """Return whether *group* has a copy of the superblock (sparse_super): 0, 1, powers of 3, 5 and 7."""
+    """Return whether *group* has a copy of the superblock (sparse_super): 0, 1, powers of 3, 5 and 7.
+
+    >>> [group for group in range(30) if _has_superblock(group)]
+    [0, 1, 3, 5, 7, 9, 25, 27]
+    """
     for base in (3, 5, 7):
         power = 1
         while power < group:

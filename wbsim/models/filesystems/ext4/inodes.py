@@ -28,7 +28,7 @@ class Flex:
 
     @property
     def free_inodes(self) -> int:
-        """Return the number of inodes that are left."""
+        """The number of inodes that no file or directory has taken."""
         return self._end - self._next_inode
 
     def new_inode(self) -> int:

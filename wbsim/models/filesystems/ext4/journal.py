@@ -42,6 +42,7 @@ class Journal:
       conversions.
     * ``committed``: the transactions that are not in place yet, each with the time of its commit, its blocks,
       and its number of log blocks.
+    * ``used_blocks``: the blocks of the log in use.  ``written_bytes``: the bytes written to it so far.
     """
 
     def __init__(
@@ -153,11 +154,11 @@ class Journal:
             yield from completion.wait(thread.task)
 
     def is_committed(self, number: int) -> bool:
-        """Return whether the transaction *number* is in the log on disk."""
+        """Return whether the transaction *number* is in the log on disk, so that fsync(2) need not commit."""
         return number < self.number and (self._committing.done or number < self.number - 1)
 
     def commit_log(self, thread: Thread) -> Steps:
-        """jbd2_complete_transaction: let *thread* sleep until earlier dirtied blocks are in the log."""
+        """jbd2_complete_transaction: let *thread* sleep until all blocks dirtied by now are in the log."""
         if self.transaction:
             commit = self._commit
             self.want()
@@ -186,7 +187,7 @@ class Journal:
             self.want()
 
     def want(self) -> None:
-        """Wake jbd2 for a commit or for space."""
+        """Wake jbd2, which commits the running transaction and then writes old ones in place."""
         self._has_request = True
         if self._asleep:
             self._asleep = False
@@ -227,6 +228,7 @@ class Journal:
         self._kthread.spent.log += len(blocks) * self._block_ns
         yield len(blocks) * self._block_ns
         yield from self._write(self._kthread, (self._next_block() for _ in range(logged - 1)), sync=True)
+        # The commit block follows when all others have ended: its flush makes them safe, and FUA itself.
         yield from self._write(self._kthread, [self._next_block()], sync=True, op=FLUSH_FUA)
         self.written_bytes += logged * PAGE_BYTES
         self.committed.append((self._env.now, blocks, logged))

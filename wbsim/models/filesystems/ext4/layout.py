@@ -75,6 +75,9 @@ def placed_in(start: int, end: int, page: int, count: int, length: int) -> int:
     There are fewer blocks than pages in the window.  Its last pages get them if *page* is among these.  Its
     first pages get them if these include *count* pages from *page* on.  Otherwise the pages from *page* on
     get them.
+
+    >>> placed_in(0, 512, 300, 8, 256), placed_in(0, 512, 16, 8, 256), placed_in(0, 512, 252, 8, 256)
+    (256, 0, 252)
     """
     if page >= end - length:
         return end - length

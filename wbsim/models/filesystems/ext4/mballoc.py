@@ -27,7 +27,7 @@ _LINEAR_SCAN_GROUPS: Final = 16  # MB_DEFAULT_LINEAR_SCAN_THRESHOLD
 
 
 class BlockGroup:
-    """The free runs of one group, and the number of their buddies of each order."""
+    """The free runs of one group, ``blocks`` blocks in all, and the number of their buddies of each order."""
 
     __slots__ = ("_buddies", "_runs", "blocks", "first_block", "number")
 
@@ -42,16 +42,23 @@ class BlockGroup:
 
     @property
     def order(self) -> int:
-        """Return the order of the largest buddy; -1 if no block is free."""
+        """The order of the largest buddy, which has 2 to the power of it blocks; -1 if no block is free."""
         return max((order for order, count in enumerate(self._buddies) if count), default=-1)
 
     @property
     def average_run(self) -> int:
-        """Return the mean length of the free runs; 0 if no block is free (bb_free / bb_fragments)."""
+        """The mean length of the free runs (blocks); 0 if no block is free (bb_free / bb_fragments)."""
         return self.blocks // len(self._runs) if self._runs else 0
 
     def take(self, block: int, length: int) -> bool:
-        """Take exactly the *length* blocks from *block* of the group on, if all of them are free."""
+        """Take exactly the *length* blocks from *block* of the group on, if all of them are free.
+
+        Return whether they were taken.
+
+        >>> group = BlockGroup(0, head_blocks=8, end=16)
+        >>> group.take(10, 4), group.take(12, 4), [tuple(run) for run in group.runs()]
+        (True, False, [(8, 2), (14, 2)])
+        """
         place = self._runs.bisect_right(block) - 1
         if place < 0:
             return False
@@ -135,7 +142,7 @@ class BlockGroup:
                 self._buddies[buddy.size.bit_length() - 1] += 1
 
     def _drop(self, first: int) -> int:
-        """Remove the run that begins at *first*, and return its length."""
+        """Remove the run that begins at block *first*, and return its length (blocks)."""
         size: int = self._runs.pop(first)
         self.blocks -= size
         for buddy in _buddies(Free(first, size)):
@@ -144,7 +151,11 @@ class BlockGroup:
 
 
 def _buddies(run: Free) -> Iterator[Free]:
-    """Yield the aligned powers of two that a free run consists of (mb_mark_free_simple)."""
+    """Yield the aligned powers of two that a free run consists of (mb_mark_free_simple).
+
+    >>> [tuple(buddy) for buddy in _buddies(Free(3, 9))]
+    [(3, 1), (4, 4), (8, 4)]
+    """
     first, size = run
     while size:
         order = min(
@@ -155,7 +166,11 @@ def _buddies(run: Free) -> Iterator[Free]:
 
 
 def _pieces(run: Free, length: int) -> Iterator[Free]:
-    """Yield *run* in pieces of complete buddies, each but the last of at least *length* blocks."""
+    """Yield *run* in pieces of complete buddies, each but the last of at least *length* blocks.
+
+    >>> [tuple(piece) for piece in _pieces(Free(3, 9), 4)]
+    [(3, 5), (8, 4)]
+    """
     first, size = run.first, 0
     for buddy in _buddies(run):
         size += buddy.size
@@ -198,7 +213,10 @@ class Mballoc:
         ]
 
     def read_bitmaps(self, flex: int) -> None:
-        """Read the bitmaps of a flex group, so that a search finds its groups."""
+        """Read the bitmaps of a flex group, so that a search finds its groups.
+
+        A new directory does this for its flex group.
+        """
         for number in self._numbers(flex):
             self._group(number)
 
@@ -207,7 +225,10 @@ class Mballoc:
         return self._free[flex]
 
     def take_exactly(self, block: int, length: int) -> bool:
-        """Take exactly these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL)."""
+        """Take exactly these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL).
+
+        Return whether they were taken.  A file continues this way behind its last block.
+        """
         if length == self.stripe and block % length:
             return False
         number, offset = divmod(block, GROUP_BLOCKS)
@@ -332,7 +353,10 @@ class Mballoc:
         return self.stripe > 0 and length % self.stripe == 0
 
     def find_in(self, number: int, length: int) -> tuple[int, int]:
-        """Take *length* blocks of the first run in group *number* that has them, or as `find` does."""
+        """Take *length* blocks of the first run in group *number* that has them, or as `find` does.
+
+        Returns what `find` returns.  Directories get their blocks this way.
+        """
         group = self._group(number)
         for run in group.runs():
             if run.size >= length:

@@ -71,7 +71,7 @@ class Ext4Metadata(Metadata[Ext4Inode]):
             self.journal.log((leaf,))
 
     def log_extent(self, inode: Ext4Inode, group: int) -> None:
-        """Log the blocks of an extent of *inode* in *group*: inode, bitmap and descriptor."""
+        """Log the blocks of an extent of *inode* in *group*, in no time: inode, bitmap and descriptor."""
         geometry = self._geometry
         self._stamp(inode)
         self.journal.log(

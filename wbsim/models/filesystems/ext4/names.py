@@ -251,6 +251,6 @@ class Ext4Names(Names):
         ]
         flex = min(roomy or in_turn, key=lambda flex: flex.directories)
         flex.directories += 1
-        flex.new_inode()
+        flex.new_inode()  # that of the directory, of which nothing else is modelled
         self._mballoc.read_bitmaps(flex.number)
         return flex

@@ -71,14 +71,18 @@ class NewBlocks:
         return 1
 
     def goal(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
-        """ext4_ext_find_goal, and the first block instead of a goal outside the filesystem."""
+        """Return the block for *page* (ext4_ext_find_goal); 0 instead of a goal outside the filesystem."""
         goal = file.tree.goal(page)
         if goal == NO_BLOCK:
             return inode.goal_group * GROUP_BLOCKS
         return goal if 0 <= goal < self._mballoc.geometry.blocks else 0
 
     def extend(self, inode: Ext4Inode, file: Ext4File, start: int, end: int) -> tuple[int, int]:
-        """Take blocks for pages *start* to *end*, next to the neighbours' or where files continued last."""
+        """Take blocks for pages *start* to *end* (exclusive); return the first block and their number.
+
+        They lie next to the blocks of a neighbouring page, so that its extent grows.  If that is not
+        possible, the search begins in the group where files continued last.
+        """
         states, blocks = file.pages.states, file.pages.blocks
         slot, length = inode.number % len(self.goals), end - start
         block = -1
@@ -92,9 +96,9 @@ class NewBlocks:
         return block, length
 
     def of_locality_group(self, task: Task, goal: int, count: int) -> tuple[int, int]:
-        """Take blocks for a small file: the next blocks of the run next to *goal* that the processor keeps.
+        """Take *count* blocks for a small file; return the first, and the number that was found.
 
-        The processor is that of *task*.
+        They are the next blocks of the run next to *goal* that the processor of *task* keeps.
         """
         runs = self.locality_groups[task.rank % len(self.locality_groups)]
         enough = [run for run in runs if run[1] >= count]

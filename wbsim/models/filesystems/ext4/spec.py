@@ -125,7 +125,7 @@ class JournalSpec(Spec):
 
     @property
     def blocks(self) -> int:
-        """Return the size of the journal in blocks."""
+        """The size of the journal in blocks."""
         return self.size // PAGE_BYTES
 
 
@@ -229,7 +229,7 @@ class Ext4Spec(FilesystemSpec):
 
     @property
     def geometry(self) -> Geometry:
-        """Return the choices in groups and blocks."""
+        """The choices in groups and blocks."""
         descriptor_blocks = self.descriptors // PAGE_BYTES
         return Geometry(
             kept_blocks(self.size // PAGE_BYTES, descriptor_blocks, self.inodes_per_group),

@@ -202,7 +202,7 @@ def _find_longest(space: Space) -> None:
 def _nearer(
     table: Table, position: int, index: int, target: int, length: int, distance: int, leftward: bool
 ) -> tuple[int, int]:  # fmt: skip
-    """Return the next free extent from *position* on that has room for *length*.
+    """Return the next free extent from *position* on that has room for *length* blocks.
 
     If it is not nearer to *target* than *distance*, the result has size 0.
     """
@@ -272,7 +272,11 @@ def _nearest(space: Space, target: int, length: int) -> tuple[int, int]:
 
 @compiled
 def _place_in(first: int, size: int, target: int, length: int) -> int:
-    """Return the place of *length* blocks in an extent with room (xfs_alloc_compute_diff, user data)."""
+    """Return the place of *length* blocks in an extent with room (xfs_alloc_compute_diff, user data).
+
+    >>> _place_in(10, 20, 15, 4), _place_in(10, 20, 28, 4)
+    (15, 10)
+    """
     if first >= target or first + size < target + length:
         return first
     return target

@@ -120,7 +120,7 @@ class FreeSpace:
             )
 
     def enter(self) -> None:
-        """Enter this group into the tables, unless it is there."""
+        """Enter this group into the tables, for compiled code, unless it is there."""
         if not self._entered:
             self._entered = True
             if self._end > self._first:
@@ -140,6 +140,10 @@ class FreeSpace:
         """Take *length* blocks, or the longest free extent if none has as many, near *target*.
 
         Returns the first block and the number of blocks, or None if no block is free.
+
+        >>> space = FreeSpace(8, 24)
+        >>> space.take_near(0, 4), space.take_near(16, 4), space.take_near(0, 100)
+        ((8, 4), (16, 4), (20, 12))
         """
         first = self._first
         if not self._entered and first >= target and length <= self._end - first:

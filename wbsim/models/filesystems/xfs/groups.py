@@ -28,7 +28,8 @@ class InodeCluster(MetaBuffer):
 class Group:
     """A group: its first block in the filesystem, its free space with the AGF lock, and its unused inodes.
 
-    ``agi`` is the lock of the inodes.  ``cluster`` is the buffer of the next inodes.
+    ``agi`` is the lock of the inodes.  ``cluster`` is the buffer of the next inodes.  ``inodes_left`` inodes
+    of the last chunk are unused, ``cluster_left`` of them in this buffer.
     """
 
     __slots__ = ("agf", "agi", "cluster", "cluster_left", "first_block", "free", "inodes_left", "number")

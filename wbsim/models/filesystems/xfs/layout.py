@@ -62,7 +62,7 @@ class Prealloc(NamedTuple):
 def prealloc(
     rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1, percent: int = 0
 ) -> Prealloc:
-    """Return the values for *rules*, or for a mount with allocsize."""
+    """Return the reservation that *rules* make, or that a mount with allocsize asks for."""
     if allocsize_pages is not None:
         return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls, percent)
     rule = ("fixed", "size", "preceding").index(rules.prealloc)

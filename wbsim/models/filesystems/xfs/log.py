@@ -42,7 +42,10 @@ NO_BUFFER: Final = MetaBuffer(0, 0)
 
 
 class XfsLog:
-    """The CIL, the iclogs and the AIL of one filesystem."""
+    """The CIL, the iclogs and the AIL of one filesystem.
+
+    The log begins at *start_sector* of the disk, and the filesystem at *first_sector*.
+    """
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class XfsLog:
 
     @property
     def written_bytes(self) -> int:
-        """Return the bytes of log records written so far."""
+        """The bytes of log records written so far."""
         return self._head
 
     def insert_item(self, buffer: MetaBuffer) -> None:
@@ -112,7 +115,7 @@ class XfsLog:
 
     @property
     def commits_at_once(self) -> bool:
-        """Return whether a commit that begins now need not wait for another commit."""
+        """True if a commit that begins now need not wait for another commit, so its end is known."""
         return self._lock is None or self._lock.free
 
     def commit_ns(self, items: int) -> int:
@@ -180,7 +183,10 @@ class XfsLog:
         self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
 
     def used_bytes(self) -> int:
-        """Return the used bytes of the log, from its tail on, with the bytes of the growing checkpoint."""
+        """Return the used bytes of the log, from its tail on, with the bytes of the growing checkpoint.
+
+        A new transaction waits while they fill the log.
+        """
         tail = next(iter(self.ail.values())) if self.ail else self._head
         return self._head - tail + self.item_bytes
 
@@ -191,7 +197,7 @@ class XfsLog:
         self._env.call_at(self._env.now + self._spec.sync_interval, self._urgent, self._sync)
 
     def want_push(self) -> None:
-        """Wake the worker that writes checkpoints."""
+        """Wake the worker that writes checkpoints, which then writes the growing one."""
         self._push_wanted = True
         if self._cil_asleep:
             self._cil_asleep = False
@@ -276,12 +282,14 @@ class XfsLog:
             self._env.wake(self._aild.task)
         elif self._cache.reclaiming:
             self.want_ail(lsn)
+        # xlog_grant_push_threshold: a quarter of the log beyond its tail.  When three quarters are in use,
+        # that is half a log behind the head.
         free = self._spec.size - self.used_bytes()
         if free < self._spec.size // 4:
             self.want_ail(self._head - self._spec.size // 2)
 
     def want_ail(self, target: int) -> None:
-        """xfs_ail_push: have the items that were logged up to *target* written in place."""
+        """xfs_ail_push: have the items written in place that were logged up to *target* (log bytes)."""
         self._ail_target = max(self._ail_target, target)
         if self._ail_asleep:
             self._ail_asleep = False

@@ -136,7 +136,10 @@ class XfsMetadata(Metadata[XfsInode]):
         self.log_extent(inode)
 
     def log_extent(self, inode: XfsInode) -> None:
-        """Log an extent item, and the inode unless the growing checkpoint holds it already."""
+        """Log an extent item, and the inode unless the growing checkpoint holds it already.
+
+        This takes no time; the caller has waited for the commit.
+        """
         log, file, size_bytes = self.log, inode.file, self._extent_bytes
         if isinstance(file, PagedFile):
             file.stamp_ns = file.written_ns  # the inode is logged as it is now
