@@ -1,9 +1,10 @@
 """A discrete-event simulator of the Linux writeback path.
 
 * `load` reads a configuration from a file, and `experiment` from a text.  Both return a `Study`.
-* `Study` has the methods `set`, `variant` and `vary`, which change it, and `run`, which simulates it.
+* `Study` has the methods `set`, `variant` and `vary`, which change it, and `run`, which simulates it.  Its
+  methods `show`, `layout`, `advise` and `sensitivity` answer like the commands of these names.
 * `Findings` are the results of a run: frames of pandas, and pictures of matplotlib.
-* `results` reads `Findings` from a directory.
+* `results` reads `Findings` from a directory, and `reproduce` compares published reports with the model.
 * `Capture` compares a capture of a real kernel with the model, by the rules in `PLUG_RULES`.
 * `BadInput` is raised if an input or an argument has an error.
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from wbsim.experiments.python.study import Study as Study
     from wbsim.experiments.python.study import experiment as experiment
     from wbsim.experiments.python.study import load as load
+    from wbsim.experiments.python.study import reproduce as reproduce
     from wbsim.experiments.python.study import results as results
 
 _HOMES: Final = {
@@ -41,9 +43,20 @@ _HOMES: Final = {
     "Study": "wbsim.experiments.python.study",
     "experiment": "wbsim.experiments.python.study",
     "load": "wbsim.experiments.python.study",
+    "reproduce": "wbsim.experiments.python.study",
     "results": "wbsim.experiments.python.study",
 }
-__all__ = ["PLUG_RULES", "BadInput", "Capture", "Findings", "Study", "experiment", "load", "results"]
+__all__ = [
+    "PLUG_RULES",
+    "BadInput",
+    "Capture",
+    "Findings",
+    "Study",
+    "experiment",
+    "load",
+    "reproduce",
+    "results",
+]
 
 
 def __getattr__(name: str) -> Any:

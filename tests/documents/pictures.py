@@ -43,7 +43,8 @@ from wbsim.experiments.results.dataset import with_setting
 from wbsim.experiments.results.figures import COLUMNS
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.why.explain import Result, run_of
-from wbsim.experiments.why.sensitivity import Effect, Guess, Sensitivity, title_of
+from wbsim.experiments.why.guesses import Guess
+from wbsim.experiments.why.sensitivity import Effect, Sensitivity, title_of
 from wbsim.models.catalogue.kernels import PLUG_RULES
 
 if TYPE_CHECKING:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_json, add_running, add_set, add_variant, how_of, print_json
+from wbsim.experiments.commands.options import (
+    add_json,
+    add_replications,
+    add_running,
+    add_set,
+    add_variant,
+    how_of,
+    print_json,
+)
 
 HELP = "find the number of writeback contexts that a device needs"
 
@@ -19,6 +27,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="run the smaller experiment of the configuration (its key quick)"
     )
+    add_replications(parser, "the seeds of each number of contexts; default: 2")
     add_set(parser)
     add_running(parser)
     add_json(parser)
@@ -28,10 +37,11 @@ def execute(arguments: Namespace) -> int:
     """Run with several numbers of contexts and print the answer; return the exit status."""
     import sys
 
-    from wbsim.experiments.why.advise import advise
+    from wbsim.experiments.why.advise import REPLICATIONS, advise
 
     how = how_of(arguments)
-    advice = advise(arguments.config, arguments.set, arguments.variant, arguments.quick, how)
+    seeds = REPLICATIONS if arguments.replications is None else arguments.replications
+    advice = advise(arguments.config, arguments.set, arguments.variant, arguments.quick, how, seeds)
     if arguments.out is not None:
         print(
             f"wrote {arguments.out}; show the bottlenecks with: wbsim explain {arguments.out}",

@@ -6,7 +6,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_running, directory, how_of
+from wbsim.experiments.commands.options import add_json, add_running, directory, how_of, print_json
 
 HELP = "fit the calibrated constants again and compare, or take a machine's costs from a capture"
 
@@ -26,6 +26,7 @@ def add_options(parser: ArgumentParser) -> None:
         help="write the fitted constants there, as a machine file",
     )
     add_running(parser)
+    add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
@@ -37,7 +38,10 @@ def execute(arguments: Namespace) -> int:
         from wbsim.experiments.machines.costs import scales_of
 
         scales = scales_of(arguments.capture)
-        print("\n".join([*scales.table(), *scales.lines()]))
+        if arguments.json:
+            print_json({"flusher_scale": scales.flusher, "writer_scale": scales.writer, "why": scales.why})
+        else:
+            print("\n".join([*scales.table(), *scales.lines()]))
         return 0
 
     from wbsim.experiments.published.calibrate import CALIBRATIONS
@@ -47,7 +51,10 @@ def execute(arguments: Namespace) -> int:
 
     calibration = CALIBRATIONS[arguments.report]()
     result = fit(calibration, how_of(arguments), lambda line: print(line, file=sys.stderr, flush=True))
-    print(fit_table(result))
+    if arguments.json:
+        print_json(result.document())
+    else:
+        print(fit_table(result))
     if arguments.machine is not None:
         text = machine_file(calibration, result, f"wbsim calibrate {arguments.report}")
         replace_whole(arguments.machine, lambda path: path.write_text(text))

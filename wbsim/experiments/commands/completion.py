@@ -1,46 +1,40 @@
-"""`wbsim completion`: a script that completes commands and options in a shell."""
+"""`wbsim completion`: a script that completes commands, options and files in a shell, made by shtab."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-from typing import Any
+from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
 
-HELP = 'print the completion for bash; use: eval "$(wbsim completion bash)"'
+HELP = "print the completion for a shell; wbsim completion --help says how to use it"
+_SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("shell", choices=["bash"])
+    parser.add_argument(
+        "shell",
+        choices=_SHELLS,
+        help='use: eval "$(wbsim completion bash)", the same with zsh, or wbsim completion fish | source',
+    )
 
 
 def execute(arguments: Namespace) -> int:
     """Print the script; return the exit status."""
-    actions: Any = arguments.parser._actions
-    (commands,) = (action.choices for action in actions if isinstance(action.choices, dict))
-    cases = [f'        {name}) words="{" ".join(_words(parser))}" ;;' for name, parser in commands.items()]
-    print(
-        "\n".join(
-            [
-                "_wbsim() {",
-                '    local words word="${COMP_WORDS[COMP_CWORD]}"',
-                '    case "${COMP_WORDS[1]}" in',
-                *cases,
-                f'        *) words="{" ".join(commands)}" ;;',
-                "    esac",
-                f'    [ "$COMP_CWORD" = 1 ] && words="{" ".join(commands)}"',
-                '    COMPREPLY=($(compgen -W "$words" -- "$word") $(compgen -f -- "$word"))',
-                "}",
-                "complete -o filenames -F _wbsim wbsim",
-            ]
-        )
-    )
+    import shtab
+
+    parser: ArgumentParser = arguments.parser
+    for action in _actions(parser):
+        if action.type is Path or action.metavar in ("DIR", "FILE"):
+            action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(parser, arguments.shell))
     return 0
 
 
-def _words(parser: Any) -> list[str]:
-    """Return the long options of a command and the choices of its positional arguments."""
-    words = []
+def _actions(parser: ArgumentParser) -> Iterator[Action]:
+    """Yield the arguments of *parser* and of its commands."""
     for action in parser._actions:
-        words += [option for option in action.option_strings if option.startswith("--")]
-        words += [str(choice) for choice in action.choices or () if not action.option_strings]
-    return words
+        yield action
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                yield from _actions(command)

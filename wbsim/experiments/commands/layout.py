@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_set, add_variant, directory, natural
+from wbsim.experiments.commands.options import add_json, add_set, add_variant, directory, natural, print_json
 
 HELP = "print the extents of the files of a run, in the format of xfs_bmap or filefrag"
 
@@ -23,37 +23,28 @@ def add_options(parser: ArgumentParser) -> None:
         "--seed", type=natural, default=1, metavar="N", help="the seed of the random numbers; default: 1"
     )
     parser.add_argument("--out", type=directory, metavar="DIR", help="draw the disk in DIR/disk.png")
+    add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Simulate, print the extents, and draw the disk with --out; return the exit status."""
     import sys
-    from dataclasses import replace
 
     from wbsim.experiments.config.experiment import load
-    from wbsim.experiments.config.problems import bad
     from wbsim.experiments.pictures.axes import save_png
-    from wbsim.experiments.pictures.disk import disk_picture, layout_texts
-    from wbsim.experiments.running.simulate import simulate
+    from wbsim.experiments.pictures.disk import disk_picture, extents_of, laid_out, layout_texts
     from wbsim.experiments.running.store import refuse_file, replace_whole
 
     refuse_file(arguments.out)
     experiment = load(arguments.config, arguments.set)
     case = experiment.only_case(arguments.variant)
-    mounts = case.scenario.mounts
-    name = arguments.mount if arguments.mount is not None else next(iter(mounts))
-    if name not in mounts or (arguments.mount is None and len(mounts) > 1):
-        message = "is missing" if arguments.mount is None else f"is {arguments.mount!r}"
-        raise bad("--mount", f"{message}; use one of {', '.join(mounts)}")
-    flushed = case.scenario.model_copy(update={"sync_after": True})
-    filesystem = simulate(replace(case, scenario=flushed), arguments.seed).mounts[name].filesystem
-    if not filesystem.layouts():
-        message = f"mount {name} has only files of one extent, of which the model keeps just the number"
-        raise bad(str(arguments.config), f"{message}; add a program that writes a large file, such as dd")
-    for text in layout_texts(
-        filesystem, "filefrag" if arguments.filefrag else mounts[name].filesystem.map_tool
-    ):
-        print(text)
+    name, filesystem = laid_out(case, arguments.mount, arguments.seed, str(arguments.config))
+    if arguments.json:
+        print_json({"mount": name, "extents": extents_of(filesystem)})
+    else:
+        tool = "filefrag" if arguments.filefrag else case.scenario.mounts[name].filesystem.map_tool
+        for text in layout_texts(filesystem, tool):
+            print(text)
     if arguments.out is not None:
         picture = disk_picture(case.label, filesystem)
         replace_whole(arguments.out / "disk.png", lambda path: save_png(picture, path))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
+
+from wbsim.experiments.commands.options import add_json, print_json
 
 if TYPE_CHECKING:
     from wbsim.models.kernel_rules.rule import Rule
@@ -19,38 +22,132 @@ _FAMILIES = (
     "Optane", "USB stick", "SD card", "cloud disk", "virtio disk",
 )  # fmt: skip
 """The order in which drives are listed."""
+_OTHER_WORDS = {"drive": "disks", "release": "kernels", "command": "workloads", "program": "workloads"}
+"""Other words that people use for a kind, in the singular."""
 _NOTHING = "nothing"
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.add_argument("what", choices=_WHAT, metavar="|".join(_WHAT), help="the kind of the names")
+    parser.add_argument(
+        "what",
+        nargs="?",
+        metavar="|".join((*_WHAT, "NAME")),
+        help="a kind of names, or a name of any kind; default: print the kinds",
+    )
     parser.add_argument(
         "key",
         nargs="?",
         metavar="NAME",
         help="after rules: a rule or an area; after machines, disks or filesystems: print this file",
     )
+    add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Print the names, each with a few words about it; return the exit status."""
-    from wbsim.experiments.formats.table import table
+    what, key = arguments.what, arguments.key
+    if what is None:
+        counts: list[tuple[str, ...]] = [(name, str(_count(name))) for name in _WHAT]
+        _print(
+            _Rows(("kind", "names"), counts, "wbsim list KIND, or wbsim list NAME", texts=1), arguments.json
+        )
+        return 0
+    kind = _kind_of(what)
+    if kind is None:
+        if key is not None:
+            raise _bad_key("list", what, _near(what))
+        kind, key = _place_of(what), what
+    if kind == "rules":
+        from wbsim.experiments.formats.kernel_rules import rules_document
 
-    if arguments.what == "rules":
-        print(_rules(arguments.key))
+        if arguments.json:
+            print_json(rules_document(named_rules(key or "", "list")))
+        else:
+            print(_rules(key))
         return 0
-    if arguments.what in _FILES and arguments.key is not None:
-        print(_file_of(_FILES[arguments.what], arguments.key), end="")
-        return 0
-    if arguments.key is not None:
-        message = f"follows machines, rules, disks or filesystems only; leave it out after {arguments.what}"
-        raise _bad_key("list", arguments.key, message)
-    heading, rows, use, texts = _ROWS[arguments.what]()
-    print(table(heading, rows, left_columns=texts or len(heading)))
-    if use:
-        print(f"\nuse: {use}")
+    if key is None:
+        _print(_ROWS[kind](), arguments.json)
+    elif kind in _FILES:
+        text = _file_of(_FILES[kind], key)
+        if arguments.json:
+            print_json(tomllib.loads(text))
+        else:
+            print(text, end="")
+    else:
+        rows = _ROWS[kind]()
+        found = [row for row in rows.rows if key in row[0].split(", ")]
+        if not found:
+            message = f"is none of the {kind}; wbsim list {kind} prints them"
+            raise _bad_key("list", key, message)
+        _print(rows._replace(rows=found), arguments.json)
     return 0
+
+
+def _print(rows: _Rows, as_json: bool) -> None:
+    """Print *rows* as a table with its use, or as a document with an entry for each row."""
+    from wbsim.experiments.formats.table import wrapped_table
+
+    if as_json:
+        print_json([dict(zip(rows.heading, row, strict=True)) for row in rows.rows])
+        return
+    print(wrapped_table(rows.heading, rows.rows, left_columns=rows.texts or len(rows.heading)))
+    if rows.use:
+        print(f"\nuse: {rows.use}")
+
+
+def _count(kind: str) -> int:
+    """Return the number of names of *kind*."""
+    from wbsim.experiments.formats.kernel_rules import rule_name
+    from wbsim.models.kernel_rules.table import RULES
+
+    return len(_names_of(kind)) if kind in _ROWS else len({rule_name(rule) for rule in RULES})
+
+
+def _kind_of(word: str) -> str | None:
+    """Return the kind that *word* means: its name, its singular, or the beginning of one kind only.
+
+    >>> _kind_of("machine"), _kind_of("drives"), _kind_of("f"), _kind_of("work")
+    ('machines', 'disks', None, 'workloads')
+    """
+    if word.rstrip("s") in _OTHER_WORDS:
+        return _OTHER_WORDS[word.rstrip("s")]
+    kinds = [kind for kind in _WHAT if kind == word or kind.startswith(word)]
+    return kinds[0] if len(kinds) == 1 else None
+
+
+def _place_of(name: str) -> str:
+    """Return the kind that has *name*.
+
+    Raises:
+        BadInput: no kind has it; the message has the nearest names.
+    """
+    from wbsim.experiments.formats.kernel_rules import rules_below
+    from wbsim.models.kernel_rules.table import RULES
+
+    for kind in _ROWS:
+        if name in _names_of(kind):
+            return kind
+    if rules_below(RULES, name):
+        return "rules"
+    raise _bad_key("list", name, _near(name))
+
+
+def _names_of(kind: str) -> list[str]:
+    """Return the names of *kind*; a row of workloads has several."""
+    rows = _ROWS[kind]()
+    column = rows.heading.index("disk") if kind == "disks" else 0
+    return [name for row in rows.rows for name in row[column].split(", ")]
+
+
+def _near(word: str) -> str:
+    """Return words on the kinds and names that are nearest to *word*."""
+    from difflib import get_close_matches
+
+    names = [*_WHAT, *(name for kind in _ROWS for name in _names_of(kind))]
+    near = get_close_matches(word, names, n=3)
+    guess = f"did you mean {' or '.join(near)}?" if near else f"the kinds are {', '.join(_WHAT)}"
+    return f"is neither a kind nor a name; {guess}"
 
 
 class _Rows(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from wbsim.experiments.config.printable import printable
 
 if TYPE_CHECKING:
+    from wbsim.experiments.config.case import Experiment
     from wbsim.experiments.running.execute import How
     from wbsim.experiments.running.progress import Reporting
 
@@ -84,9 +85,48 @@ def add_set(parser: ArgumentParser) -> None:
     )
 
 
-def add_variant(parser: ArgumentParser) -> None:
-    """Add ``--variant``, which selects a variant."""
-    parser.add_argument("--variant", metavar="NAME", help="the variant; required if there are several")
+def add_variant(parser: ArgumentParser, words: str = "the variant; required if there are several") -> None:
+    """Add ``--variant``, which selects a variant; its help is *words*."""
+    parser.add_argument("--variant", metavar="NAME", help=words)
+
+
+def add_sources(parser: ArgumentParser) -> None:
+    """Add ``--sources``, which prints the source of each number."""
+    parser.add_argument(
+        "--sources", action="store_true", help="below each number, print its source and the range of a guess"
+    )
+
+
+def add_dry_run(parser: ArgumentParser) -> None:
+    """Add ``--dry-run``, which lists the runs; `print_plan` prints them."""
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print the runs with an estimate of their time; run nothing",
+    )
+
+
+def print_plan(experiment: Experiment, arguments: Namespace) -> int:
+    """Print the runs of *experiment* that the command would simulate; return the exit status."""
+    import os
+
+    from wbsim import sim
+    from wbsim.experiments.sweeps.dry_run import plan_document, plan_text, planned
+
+    cases = planned(experiment, arguments.replications, compiled=sim.COMPILED)
+    if arguments.json:
+        print_json(plan_document(cases, experiment.axes))
+    else:
+        processes = arguments.jobs or os.cpu_count() or 1
+        print(f"{experiment.title}\n{plan_text(cases, experiment.axes, processes)}")
+    return 0
+
+
+def add_replications(
+    parser: ArgumentParser, words: str = "the runs of each case; default: as in the configuration"
+) -> None:
+    """Add ``--replications``, whose help is *words*."""
+    parser.add_argument("--replications", type=positive, metavar="N", help=words)
 
 
 def add_json(parser: ArgumentParser) -> None:

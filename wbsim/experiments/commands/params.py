@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_json, print_json
+from wbsim.experiments.commands.options import add_json, add_sources, add_variant, print_json
 
-HELP = "print every number with its unit, origin and source"
+HELP = "print every number with its origin, and with --sources its source"
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -15,6 +15,8 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "config", nargs="?", type=Path, metavar="CONFIG.toml", help="the configuration; default: plug.toml"
     )
+    add_variant(parser, "the numbers of this variant; default: the first")
+    add_sources(parser)
     add_json(parser)
 
 
@@ -23,9 +25,10 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table
 
-    scenario = load(arguments.config or config_path("plug.toml")).cases[0].scenario
+    path = arguments.config or config_path("plug.toml")
+    scenario = load(path, variant=arguments.variant).cases[0].scenario
     if arguments.json:
         print_json(numbers_document(scenario))
     else:
-        print(numbers_table(scenario))
+        print(numbers_table(scenario, sources=arguments.sources))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import directory
+from wbsim.experiments.commands.options import add_json, directory, print_json
 
 HELP = "draw the results that a command wrote with --out"
 
@@ -38,12 +38,13 @@ def add_options(parser: ArgumentParser) -> None:
         "--where", action="append", default=[], metavar="KEY=VALUE",
         help="draw only the runs with this value of KEY; repeat the option for several values",
     )  # fmt: skip
+    add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Draw the pictures, print their paths and the knees of lines, and return the exit status."""
     from wbsim.experiments.pictures.facets import where_of
-    from wbsim.experiments.pictures.plots import Wanted, plot_directory
+    from wbsim.experiments.pictures.plots import KNEE, Wanted, plot_directory
 
     request = Wanted(
         arguments.x,
@@ -53,6 +54,12 @@ def execute(arguments: Namespace) -> int:
         where_of(arguments.where),
         arguments.latency,
     )
-    for line in plot_directory(arguments.directory, request, arguments.file):
+    lines = plot_directory(arguments.directory, request, arguments.file)
+    if arguments.json:
+        every = list(lines)
+        knees = [line for line in every if line.startswith(KNEE)]
+        print_json({"pictures": [line for line in every if line not in knees], "knees": knees})
+        return 0
+    for line in lines:
         print(line)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from wbsim.experiments.commands.options import add_json, add_running, how_of, positive, print_json
+from wbsim.experiments.commands.options import add_json, add_replications, add_running, how_of, print_json
 
 HELP = "compare published figures with simulated ones"
 
@@ -17,20 +17,21 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="run smaller experiments, which need less memory"
     )
-    parser.add_argument(
-        "--replications",
-        type=positive,
-        metavar="N",
-        help="the runs of each case; default: as in the configuration",
-    )
+    add_replications(parser)
     add_running(parser)
     add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
-    """Run the reports' experiments and print the table; return the exit status."""
+    """Run the reports' experiments, print the table, draw it into --out, and return the exit status."""
+    import sys
+    from functools import partial
+
+    from wbsim.experiments.pictures.axes import save_png
+    from wbsim.experiments.pictures.reproduction import reproduction_picture
     from wbsim.experiments.published.reproduce import reproduce
     from wbsim.experiments.published.tables import reproduction_table
+    from wbsim.experiments.running.store import replace_whole
 
     result = reproduce(
         arguments.reports, quick=arguments.quick, replications=arguments.replications, how=how_of(arguments)
@@ -39,4 +40,12 @@ def execute(arguments: Namespace) -> int:
         print_json(result.document())
     else:
         print(reproduction_table(result))
+    if arguments.out is not None and result.outcomes:
+        path = arguments.out / "reproduction.png"
+        replace_whole(path, partial(save_png, reproduction_picture(result)))
+        print(f"wrote {path}; see why with: wbsim explain {arguments.out}", file=sys.stderr)
+    elif result.outcomes:
+        quick = " --quick" if arguments.quick else ""
+        command = f"wbsim reproduce {' '.join([*arguments.reports])}{quick} --out DIR".replace("  ", " ")
+        print(f"draw it, and keep the runs, with: {command}", file=sys.stderr)
     return 0

@@ -6,13 +6,17 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from wbsim.experiments.commands.options import (
+    add_dry_run,
     add_figures,
     add_json,
+    add_replications,
     add_running,
     add_set,
+    add_variant,
     check_figures,
     how_of,
     positive,
+    print_plan,
 )
 
 HELP = "simulate one experiment"
@@ -27,12 +31,7 @@ def add_options(parser: ArgumentParser) -> None:
         "--fs-mark", metavar="LINE", help="run this fs_mark command line on the machine of P13"
     )
     add_set(parser)
-    parser.add_argument(
-        "--replications",
-        type=positive,
-        metavar="N",
-        help="the runs of each case; default: as in the configuration",
-    )
+    add_replications(parser)
     parser.add_argument(
         "--locks", choices=["lock_stat", "perf"],
         help="also print the locks, in the format of /proc/lock_stat or perf lock contention",
@@ -41,6 +40,8 @@ def add_options(parser: ArgumentParser) -> None:
         "--guesses", type=positive, metavar="N",
         help="also run each case N times with assumed numbers drawn from their ranges, and print intervals",
     )  # fmt: skip
+    add_variant(parser, "run only this variant")
+    add_dry_run(parser)
     add_figures(parser)
     add_running(parser)
     add_json(parser)
@@ -59,10 +60,14 @@ def execute(arguments: Namespace) -> int:
     check_figures(arguments.figure, list(FIGURES))
     if (arguments.config is None) == (arguments.fs_mark is None):
         raise bad("run", "give either CONFIG.toml or --fs-mark LINE")
+    if arguments.fs_mark is not None and arguments.variant is not None:
+        raise bad("--variant", "selects a variant of CONFIG.toml; leave it out with --fs-mark")
     if arguments.config is not None:
-        experiment = load(arguments.config, arguments.set)
+        experiment = load(arguments.config, arguments.set, arguments.variant)
     else:
         experiment = from_command(arguments.fs_mark, arguments.set)
+    if arguments.dry_run:
+        return print_plan(experiment, arguments)
     how = how_of(arguments)
     batch = run_experiment(experiment, how, arguments.replications)
     drawn = []

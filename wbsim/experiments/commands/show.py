@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_json, add_set, add_variant, print_json
+from wbsim.experiments.commands.options import add_json, add_set, add_sources, add_variant, print_json
 
-HELP = "print a configuration with every number, its origin and its source"
+HELP = "print a configuration with every number and its origin, and with --sources its source"
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -17,6 +17,7 @@ def add_options(parser: ArgumentParser) -> None:
     )
     add_variant(parser)
     add_set(parser)
+    add_sources(parser)
     add_json(parser)
 
 
@@ -30,5 +31,5 @@ def execute(arguments: Namespace) -> int:
     if arguments.json:
         print_json(resolved(case.scenario))
     else:
-        print(f"{case.label}\n{numbers_table(case.scenario)}")
+        print(f"{case.label}\n{numbers_table(case.scenario, sources=arguments.sources)}")
     return 0

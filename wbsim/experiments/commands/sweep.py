@@ -7,12 +7,16 @@ from pathlib import Path
 
 from wbsim.experiments.commands.options import (
     EachOnce,
+    add_dry_run,
     add_figures,
     add_json,
+    add_replications,
     add_running,
+    add_variant,
     check_figures,
     how_of,
     positive,
+    print_plan,
 )
 
 HELP = "simulate an experiment at many values of its keys"
@@ -39,16 +43,13 @@ def add_options(parser: ArgumentParser) -> None:
         metavar="N",
         help="run N points of a Latin hypercube over the ranges --set KEY=LOW..HIGH",
     )
-    parser.add_argument(
-        "--replications",
-        type=positive,
-        metavar="N",
-        help="the runs of each case; default: as in the configuration",
-    )
+    add_replications(parser)
     parser.add_argument(
         "--until-ci", metavar="FIGURE=2%",
         help="add runs of a case until half of the figure's 95 %% interval is at most this share of the mean",
     )  # fmt: skip
+    add_variant(parser, "run only this variant")
+    add_dry_run(parser)
     add_figures(parser)
     add_running(parser)
     add_json(parser)
@@ -65,6 +66,9 @@ def execute(arguments: Namespace) -> int:
 
     check_figures(arguments.figure, list(FIGURES))
     precision = precision_of(arguments.until_ci) if arguments.until_ci is not None else None
-    experiment = load(arguments.config, sweep=Asked(tuple(arguments.set), arguments.zip, arguments.lhs))
+    sweep = Asked(tuple(arguments.set), arguments.zip, arguments.lhs)
+    experiment = load(arguments.config, variant=arguments.variant, sweep=sweep)
+    if arguments.dry_run:
+        return print_plan(experiment, arguments)
     batch = run_experiment(experiment, how_of(arguments), arguments.replications, precision)
     return print_result(batch, experiment.title, experiment, arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from wbsim.experiments.commands.options import add_figures, check_figures
+from wbsim.experiments.commands.options import add_figures, add_json, check_figures, print_json
 
 HELP = "print a run over time, in the formats of vmstat and iostat -x"
 
@@ -19,12 +19,13 @@ def add_options(parser: ArgumentParser) -> None:
         "--every", metavar="TIME", help="the simulated time of a line; default: 1 s, or less in a shorter run"
     )
     add_figures(parser)
+    add_json(parser)
 
 
 def execute(arguments: Namespace) -> int:
     """Print the first replication of every variant and point; return the exit status."""
     from wbsim.experiments.config.problems import bad
-    from wbsim.experiments.formats.timeline import timeline
+    from wbsim.experiments.formats.timeline import timeline, timeline_document
     from wbsim.experiments.results.figures import READ
     from wbsim.experiments.running.results import read_results
     from wbsim.sim.units import S, parse
@@ -35,11 +36,15 @@ def execute(arguments: Namespace) -> int:
         raise bad("--every", str(error)) from None
     check_figures(arguments.figure, list(READ))
     results = read_results(arguments.directory)
+    first = [outcome for outcome in results.outcomes if outcome.replication == 0]
+    if arguments.json:
+        runs = [timeline_document(outcome, every_s, arguments.figure) for outcome in first]
+        print_json({"title": results.title, "runs": runs})
+        return 0
     texts = [
         f"{' '.join([results.title, outcome.variant, *map(str, outcome.point.values())])}\n"
         f"{timeline(outcome, every_s, arguments.figure)}\n"
-        for outcome in results.outcomes
-        if outcome.replication == 0
+        for outcome in first
     ]
     print("\n".join(texts))
     return 0

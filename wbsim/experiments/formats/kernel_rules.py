@@ -50,6 +50,23 @@ def history_text(rules: Iterable[Rule]) -> str:
     return "\n\n".join(paragraphs)
 
 
+def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
+    """Return *rules* as a JSON document: of each rule its values, with their releases and their evidence."""
+    return [
+        {
+            "rule": name,
+            "values": [
+                {
+                    "since": _names(row.releases), "value": _plain(row), "effect": row.effect,
+                    "source": row.entry.source,
+                }
+                for row in group
+            ],
+        }
+        for name, group in groupby(rules, rule_name)
+    ]  # fmt: skip
+
+
 def difference_text(earlier: str, later: str, path: str = "") -> str:
     """Return what changed between two kernels, in all rules or in those below *path*."""
     differences = _changes(earlier, later, path)

@@ -2,33 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+from textwrap import fill
+from typing import Any, Final
 
-from wbsim.experiments.formats.table import table
+from wbsim.experiments.config.values import KINDS, amount
+from wbsim.experiments.formats.table import WIDTH, table
 from wbsim.sim.param import Number, Spec
+
+_INDENT: Final = "    "
 
 
 def numbers_document(spec: Spec) -> dict[str, object]:
     """Return every number of *spec* as a JSON document."""
-    return {"numbers": [_number_fields(number) for number in spec.numbers()]}
+    return {"numbers": number_rows(spec)}
 
 
-def numbers_table(spec: Spec) -> str:
-    """Return a table of the numbers of *spec*: path, value, unit, origin, source, and the assumed range."""
-    rows = []
-    for fields in (_number_fields(number) for number in spec.numbers()):
-        span = "" if fields["low"] in (None, fields["high"]) else f" [{fields['low']} .. {fields['high']}]"
-        targets = f" <- {', '.join(fields['targets'])}" if fields["targets"] else ""
-        rows.append(
-            (
-                fields["path"],
-                str(fields["value"]),
-                fields["unit"],
-                fields["origin"],
-                f"{fields['source']}{span}{targets}",
-            )
-        )
-    return table(("number", "value", "unit", "origin", "source"), rows, left_columns=5)
+def number_rows(spec: Spec) -> list[dict[str, Any]]:
+    """Return every number of *spec* with its path, value, unit, origin, source, range and fitted rows."""
+    return [_number_fields(number) for number in spec.numbers()]
+
+
+def numbers_table(spec: Spec, *, sources: bool = False) -> str:
+    """Return a table of the numbers of *spec*: path, value with its unit, and origin.
+
+    *sources*: below each number, a line has its source, the range of a guess, and the rows it was fitted to.
+    """
+    numbers = number_rows(spec)
+    rows = [(fields["path"], _value_text(fields), fields["origin"]) for fields in numbers]
+    text = table(("number", "value", "origin"), rows, left_columns=3)
+    if not sources:
+        return text
+    lines = text.splitlines()
+    return "\n".join(
+        [
+            *lines[:2],
+            *(f"{line}\n{_source_text(fields)}" for line, fields in zip(lines[2:], numbers, strict=True)),
+        ]
+    )
+
+
+def _value_text(fields: dict[str, Any]) -> str:
+    """Return the value in the largest unit in which it is a whole number."""
+    value, unit = fields["value"], fields["unit"]
+    text = str(value) if isinstance(value, bool | str) else amount(value, unit)
+    return text if unit in ("1", "", *KINDS) else f"{text} {unit}"
+
+
+def _source_text(fields: dict[str, Any]) -> str:
+    """Return the indented source of a number, in lines that fit a terminal."""
+    low, high, unit = fields["low"], fields["high"], fields["unit"]
+    span = "" if low in (None, high) else f" [{amount(low, unit)} .. {amount(high, unit)}]"
+    targets = f" <- {', '.join(fields['targets'])}" if fields["targets"] else ""
+    text = f"{fields['source']}{span}{targets}"
+    return fill(text, WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
 
 
 def _number_fields(number: Number) -> dict[str, Any]:

@@ -98,14 +98,28 @@ def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | Non
     return _table("until on disk", _ON_DISK, cases, axes) if cases else None
 
 
+def outcome_rows(
+    outcomes: Sequence[Outcome], axes: Sequence[str]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the heading and the lines of `outcome_table`, with all columns, for another kind of table."""
+    return _rows("variant", columns_for(outcomes), by_case(outcomes), axes)
+
+
 def _table(
     title: str, columns: Sequence[Column], cases: Sequence[Sequence[Outcome]], axes: Sequence[str]
 ) -> str:
+    header, rows = _rows(title, columns, cases, axes)
+    return fitted_table(header, rows, left_columns=len(axes) + 1)
+
+
+def _rows(
+    title: str, columns: Sequence[Column], cases: Sequence[Sequence[Outcome]], axes: Sequence[str]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the heading and a line for each case: its variant, its point, and its figures."""
     labels = [(runs[0].variant, *(str(runs[0].point[axis]) for axis in axes)) for runs in cases]
     columns_of_texts = [texts_of(column, cases) for column in columns]
     rows = [(*label, *cells) for label, *cells in zip(labels, *columns_of_texts, strict=True)]
-    header = (title, *axes, *(column.heading for column in columns))
-    return fitted_table(header, rows, left_columns=len(axes) + 1)
+    return (title, *axes, *(column.heading for column in columns)), rows
 
 
 def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:

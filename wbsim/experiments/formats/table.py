@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import floor, isfinite, isnan, log10
-from textwrap import fill
+from textwrap import fill, wrap
 from typing import Final
 
 from wbsim.sim.units import MS, US, S
@@ -30,6 +30,7 @@ WIDTH: Final = 100
 """A terminal of this many columns shows a line of `fitted_table` without a break."""
 _MOST_DECIMALS: Final = 4
 """A column has so many decimals at most, or so many that its largest value has three digits."""
+_NARROWEST: Final = 20
 UNKNOWN: Final = "-"
 """The text of an unknown number."""
 
@@ -63,6 +64,27 @@ def fitted_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_colu
         if alike and number not in labels and cells[number][0] != UNKNOWN
     ]
     return "\n\n".join(texts) + (f"\nin every row: {', '.join(common)}" if common else "")
+
+
+def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
+    """Return a table as `table` does; texts are broken into lines, so that it is at most `WIDTH` wide.
+
+    The widest of the left columns becomes narrower first, and none becomes narrower than `_NARROWEST`.
+    """
+    lines = [header, *rows]
+    widths = [max(len(line[number]) for line in lines) for number in range(len(header))]
+    while (over := sum(widths) + 2 * (len(widths) - 1) - WIDTH) > 0:
+        widest = max(range(left_columns), key=lambda number: widths[number])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] = max(_NARROWEST, widths[widest] - over)
+    broken: list[list[str]] = []
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        parts = [wrap(cell, width, break_on_hyphens=False) or [""] for cell, width in cells]
+        for number in range(max(map(len, parts))):
+            broken.append([part[number] if number < len(part) else "" for part in parts])
+    return table(header, broken, left_columns)
 
 
 def wrapped(note: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, pstdev
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import column_texts, table
-from wbsim.experiments.results.figures import FIGURES, Figure
+from wbsim.experiments.results.figures import COLUMNS, FIGURES, Figure
 from wbsim.experiments.results.outcome import Outcome, disks_with_requests
 from wbsim.sim.units import MS, SECTOR_BYTES, S
 
@@ -22,7 +22,6 @@ _OF_ALL: Final = {
     "flushers": "flushers", "held_writers": "held",
 }  # fmt: skip
 """The headings of the figures that every timeline has."""
-_OF_DISK: Final = ("w/s", "wMB/s", "w_await ms", "queued", "%util")
 
 
 def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]:
@@ -85,36 +84,75 @@ def _heading(figure: Figure) -> str:
     return f"{figure.heading}/s" if figure.counts else figure.heading
 
 
+class Column(NamedTuple):
+    """A column of a timeline: its heading, the name of its values with the unit, and the values."""
+
+    heading: str
+    name: str
+    values: NDArray[np.float64]
+
+
+def columns_of(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> list[Column]:
+    """Return the columns of a timeline of *outcome*; the first has the ends of the intervals (s).
+
+    *more*: names of figures that are read from the machine, for further columns.
+    """
+    ends = intervals_of(outcome, every_s)
+    columns = [Column("s", "time_s", ends[1:])]
+    columns += [
+        Column(heading, COLUMNS[name], levels_at(outcome, name, ends)) for name, heading in _OF_ALL.items()
+    ]
+    columns += [Column(_heading(FIGURES[name]), _name(name), _level(outcome, name, ends)) for name in more]
+    disks = disks_with_requests(outcome.levels, outcome.disks)
+    for disk in disks:
+        first = f"{disk} " if len(disks) > 1 else ""
+        columns += [
+            Column(f"{first}{heading}", f"{disk}_{name}", values)
+            for heading, name, values in _columns_of_disk(outcome, disk, ends)
+        ]
+    return columns
+
+
+def _columns_of_disk(outcome: Outcome, disk: str, ends: NDArray[np.float64]) -> list[Column]:
+    sectors, busy = rates(outcome, f"{disk} sectors", ends), rates(outcome, f"{disk} busy_ns", ends)
+    columns = [
+        Column("w/s", "write_iops_per_s", rates(outcome, f"{disk} ios", ends)),
+        Column("wMB/s", "write_bandwidth_mb_per_s", sectors * SECTOR_BYTES / 1e6),
+        Column("w_await ms", "w_await_ms", await_ms(outcome, f"{disk} write_wait_ns", f"{disk} ios", ends)),
+        Column("queued", "queued", levels_at(outcome, f"{disk} queued", ends)),
+        Column("%util", "utilisation_percent", busy / S * 100),
+    ]
+    if outcome.levels[f"{disk} reads"][-1]:
+        waits = await_ms(outcome, f"{disk} read_wait_ns", f"{disk} reads", ends)
+        columns.append(Column("r_await ms", "r_await_ms", waits))
+    return columns
+
+
+def _name(figure: str) -> str:
+    """Return the name of the values of *figure*; those of a figure that counts are rates."""
+    return f"{COLUMNS[figure]}_per_s" if FIGURES[figure].counts else COLUMNS[figure]
+
+
 def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> str:
     """Return a line for each interval, and below them the variation of each disk's write rate.
 
     *more*: names of figures that are read from the machine, for further columns.
     """
-    ends = intervals_of(outcome, every_s)
-    columns = [
-        ends[1:],
-        *(levels_at(outcome, name, ends) for name in _OF_ALL),
-        *(_level(outcome, name, ends) for name in more),
-    ]
-    header = ["s", *_OF_ALL.values(), *(_heading(FIGURES[name]) for name in more)]
-    disks = disks_with_requests(outcome.levels, outcome.disks)
-    for disk in disks:
-        mb_per_s = rates(outcome, f"{disk} sectors", ends) * SECTOR_BYTES / 1e6
-        columns += [
-            rates(outcome, f"{disk} ios", ends),
-            mb_per_s,
-            await_ms(outcome, f"{disk} write_wait_ns", f"{disk} ios", ends),
-            levels_at(outcome, f"{disk} queued", ends),
-            rates(outcome, f"{disk} busy_ns", ends) / S * 100,
-        ]
-        of_disk = list(_OF_DISK)
-        if outcome.levels[f"{disk} reads"][-1]:
-            columns.append(await_ms(outcome, f"{disk} read_wait_ns", f"{disk} reads", ends))
-            of_disk.append("r_await ms")
-        header += [f"{disk} {name}" if len(disks) > 1 else name for name in of_disk]
-    texts = [column_texts([float(value) for value in column]) for column in columns]
+    columns = columns_of(outcome, every_s, more)
+    texts = [column_texts([float(value) for value in column.values]) for column in columns]
     rows = list(zip(*texts, strict=True))
-    return "\n".join([table(header, rows), "", *_evenness(outcome, ends)])
+    header = [column.heading for column in columns]
+    return "\n".join([table(header, rows), "", *_evenness(outcome, intervals_of(outcome, every_s))])
+
+
+def timeline_document(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> dict[str, object]:
+    """Return the timeline for ``--json``: a list of values, one an interval, for each name of a column."""
+    columns = columns_of(outcome, every_s, more)
+    return {
+        "variant": outcome.variant,
+        "point": outcome.point,
+        **{column.name: [float(value) for value in column.values] for column in columns},
+    }
 
 
 def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+KNEE: Final = "knee of "
+"""A line of `plot_directory` that begins so is a knee, and any other line is the path of a picture."""
 _MOST: Final = 1_000
 """The number from which on a picture replaces another one of its name."""
 _OF_REQUESTS: Final = ("write_iops", "file_rate", "request_size")
@@ -351,7 +353,7 @@ def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterat
                 whose = ", ".join(text for text in (label, title) if text)
                 position = short(knee, unit_of(frame, x))
                 line = f"{name}{f' of {whose}' if whose else ''}"
-                yield f"knee of {line}: {x} = {position}; beyond, each step brings less than half as much"
+                yield f"{KNEE}{line}: {x} = {position}; beyond, each step brings less than half as much"
 
 
 def _plug_requests(results: Results, frame: pd.DataFrame) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp, isnan, log
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -96,6 +96,10 @@ class Fit:
         return all(
             abs(value / self.committed[name] - 1) <= CLOSE_ENOUGH for name, value in self.constants.items()
         )
+
+    def document(self) -> dict[str, object]:
+        """Return the fit for ``--json``; the errors are relative."""
+        return {**asdict(self), "agrees": self.agrees}
 
 
 def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fit:

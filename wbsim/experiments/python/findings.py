@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.formats.report import outcome_table
+from wbsim.experiments.formats.report import outcome_rows, outcome_table
 from wbsim.experiments.pictures.facets import narrowed, select, settings_of, usual_lines
 from wbsim.experiments.pictures.latency import latency_picture
 from wbsim.experiments.pictures.maps import heat_map
@@ -61,6 +62,14 @@ class Findings:
 
     def __repr__(self) -> str:
         return f"{self.title}\n{outcome_table(self.outcomes, self.axes)}"
+
+    def _repr_html_(self) -> str:
+        """Return the title and the table of cases for a notebook."""
+        import pandas as pd
+
+        header, rows = outcome_rows(self.outcomes, self.axes)
+        table = pd.DataFrame(rows, columns=list(header)).to_html(index=False, border=0)
+        return f"<p>{escape(self.title)}</p>{table}"
 
     def frame(self) -> pd.DataFrame:
         """Return all figures of all runs.
@@ -518,7 +527,7 @@ class Findings:
 
         Without a sweep, each case has a panel with a bar for each kind of thread.  With a sweep, each kind of
         thread has a panel with a bar for each case.  A bar is divided by cause: work has warm colours and
-        waiting has cold colours.  Spinning is red, and idle time is white.  docs/causes.md explains the causes.
+        waiting has cold colours.  Spinning is red, and idle time is white.  docs/causes.md has the causes.
         Only the first replication of each case is drawn.
 
         Returns:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from html import escape
 from pathlib import Path
 from typing import Annotated, Final
 
+import pandas as pd
 from pydantic import Field
 
-from wbsim.experiments.config.case import Experiment
+from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import config_path, parse
 from wbsim.experiments.config.experiment import load as load_experiment
-from wbsim.experiments.config.problems import bad
+from wbsim.experiments.config.problems import bad, list_names
 from wbsim.experiments.config.sweeps import Asked
+from wbsim.experiments.formats.numbers import number_rows
+from wbsim.experiments.pictures.disk import extents_of, laid_out
+from wbsim.experiments.published.reproduce import Reproduction
+from wbsim.experiments.published.reproduce import reproduce as reproduce_reports
 from wbsim.experiments.python.arguments import check_arguments, is_there, list_of
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
@@ -22,6 +28,8 @@ from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.store import refuse_file
 from wbsim.experiments.sweeps.run import precision_of, run_experiment
+from wbsim.experiments.why.advise import REPLICATIONS, Advice, advise_on
+from wbsim.experiments.why.sensitivity import Sensitivity, sensitivity
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
@@ -185,6 +193,144 @@ class Study:
             return load_experiment(self.source, self.changes, self.variant_name, sweep)
         return parse(self.source, "text", self.changes, self.variant_name, sweep)
 
+    def _repr_html_(self) -> str:
+        """Return the configuration, its changes, and its number of cases for a notebook."""
+        experiment = self.experiment()
+        settings = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(_cut(value))}</td></tr>"
+            for name, value, default in settings
+            if value != default
+        )
+        cases = len(experiment.cases)
+        return (
+            f"<p>{escape(experiment.title)}</p><table>{rows}"
+            f"<tr><th>cases</th><td>{cases}, which run() simulates</td></tr></table>"
+        )
+
+    def show(self) -> pd.DataFrame:
+        """Return every number of the only case, with its origin and its source, as ``wbsim show`` does.
+
+        Returns:
+            A frame with a row for each number.  The columns are ``path``, ``value``, ``unit``, ``origin``,
+            ``source``, ``low``, ``high`` (the range of an assumed number) and ``targets`` (the published rows
+            to which a number was fitted).
+
+        Raises:
+            BadInput: the configuration has errors, or the study has several cases; choose one with `variant`.
+
+        Example:
+            >>> import wbsim
+            >>> numbers = wbsim.load("question.toml").show()
+            >>> numbers.loc[numbers["path"] == "machine.processors.count", "value"].item()
+            8
+        """
+        return pd.DataFrame(number_rows(self._only_case().scenario))
+
+    @check_arguments
+    def layout(self, *, mount: str | None = None, seed: Seed = 1) -> pd.DataFrame:
+        """Simulate the only case up to a sync(2), and return its extents, as ``wbsim layout`` prints them.
+
+        Args:
+            mount: The name of the mount.  Default: the only mount.
+            seed: The seed of the random numbers.  Default: 1.
+
+        Returns:
+            A frame with a row for each extent.  The columns are ``file`` (its number), ``file_offset_bytes``,
+            ``disk_offset_bytes``, ``length_bytes``, and ``group`` (the allocation or block group).
+
+        Raises:
+            BadInput: the study has several cases, there is no such mount, or no file has several extents.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml").set(
+            ...     {"workload.command": "dd if=/dev/zero of=/srv/f bs=1M count=20"}
+            ... )
+            >>> int(study.layout()["length_bytes"].sum()) == 20 * 2**20
+            True
+        """
+        _, filesystem = laid_out(self._only_case(), mount, seed, "layout()")
+        return pd.DataFrame(extents_of(filesystem))
+
+    @check_arguments
+    def advise(
+        self, *, replications: Count = REPLICATIONS, seed: Seed = 1, jobs: Count | None = None
+    ) -> Advice:
+        """Find the smallest number of writeback contexts that is enough, as ``wbsim advise`` does.
+
+        Args:
+            replications: The runs of each number of contexts, each with other random numbers.  Default: 2.
+            seed: The seed of the random numbers.  Default: 1.
+            jobs: The number of worker processes.  Default: one for each processor.
+
+        Returns:
+            The advice: ``text()`` is its text, ``document()`` has the number and its range, and ``outcomes``
+            are the runs.
+
+        Raises:
+            BadInput: the study has several cases, or no context has work.
+
+        Example:
+            >>> import wbsim
+            >>> advice = wbsim.load("question.toml").set({"workload.loops": 2}).advise()
+            >>> "enough" in advice.text()
+            True
+        """
+        case = self._only_case()
+        title = f"{self.experiment().title}: {case.label}"
+        return advise_on(case, title, How(seed, None, jobs), replications, "advise()")
+
+    @check_arguments
+    def sensitivity(
+        self,
+        figure: str = "wall_time",
+        *,
+        trajectories: Count = 6,
+        most: Count = 5,
+        sobol: int = 32,
+        seed: Seed = 1,
+        jobs: Count | None = None,
+    ) -> Sensitivity:
+        """Return how far the assumed numbers could change a figure, as ``wbsim sensitivity`` does.
+
+        Args:
+            figure: The name of a figure, such as ``"write_iops"``.  Default: ``"wall_time"``.
+            trajectories: The trajectories of Morris' method, 2 or more.  Default: 6.
+            most: The number of guesses in Sobol's method.  Default: 5.
+            sobol: The base samples of Sobol's method, a power of two; 0 leaves it out.  Default: 32.
+            seed: The seed of the random numbers.  Default: 1.
+            jobs: The number of worker processes.  Default: one for each processor.
+
+        Returns:
+            The analysis: ``text()`` is its text, and ``effects`` has the effect of each guess, the largest
+            first.
+
+        Raises:
+            BadInput: the study has several cases, an argument is wrong, or nothing can be varied.
+
+        Example:
+            >>> import wbsim
+            >>> study = wbsim.load("question.toml").set({"workload.loops": 2})
+            >>> study.sensitivity("write_iops", trajectories=2, sobol=0).effects[0].mu_star > 0
+            True
+        """
+        if sobol < 0 or sobol & (sobol - 1):
+            raise bad("sensitivity()", f"is {sobol}, which is not a power of two; give 16, 32, or 0", "sobol")
+        return sensitivity(self._only_case(), figure, How(seed, None, jobs), trajectories, most, sobol)
+
+    def _only_case(self) -> Case:
+        """Return the case of a study with a single one.
+
+        Raises:
+            BadInput: there are several.
+        """
+        cases = self.experiment().cases
+        if len(cases) != 1:
+            labels = list_names([case.label for case in cases])
+            raise bad("Study", f"has {len(cases)} cases, {labels}; choose one with variant() or set()")
+        return cases[0]
+
     @check_arguments
     def run(
         self,
@@ -215,8 +361,8 @@ class Study:
             jobs: The number of worker processes, 1 to 100 000.  Default: one for each processor.
             cluster: The address of a dask scheduler, such as ``"tcp://host:8786"``, which takes the place of
                 the worker processes.  Default: no cluster.
-            progress: Whether to print a line of progress on stderr.  Default: only in terminals and
-                notebooks.
+            progress: Whether to print a line of progress on stderr.  Default: only in terminals, so that a
+                saved notebook has no such lines.
 
         Returns:
             The results of all runs.
@@ -234,9 +380,7 @@ class Study:
             >>> len(found.frame())
             2
         """
-        show_progress = (
-            progress if progress is not None else sys.stderr.isatty() or "ipykernel" in sys.modules
-        )
+        show_progress = progress if progress is not None else sys.stderr.isatty()
         precision = precision_of(until_ci, "run(): until_ci") if until_ci is not None else None
         experiment = self.experiment()
         directory = Path(out) if out is not None else None
@@ -349,3 +493,28 @@ def results(directory: str | Path) -> Findings:
         raise bad(str(path), f"has no results ({PLAN} is missing); make some with Study.run(out=...)")
     contents = read_results(path)
     return Findings(contents.title, contents.axes, tuple(contents.outcomes))
+
+
+@check_arguments
+def reproduce(*reports: str, quick: bool = False, seed: Seed = 1, jobs: Count | None = None) -> Reproduction:
+    """Simulate the experiments of published reports, and compare the figures, as ``wbsim reproduce`` does.
+
+    Args:
+        reports: The names of reports, such as ``"P13"``.  Default: all reports.
+        quick: True: run smaller experiments, which need less time and memory.  Default: False.
+        seed: The seed of the random numbers.  Default: 1.
+        jobs: The number of worker processes.  Default: one for each processor.
+
+    Returns:
+        The comparison: ``rows`` has a `Row` for each published figure, and ``document()`` all of it.
+
+    Raises:
+        BadInput: there is no such report.
+
+    Example:
+        >>> import wbsim
+        >>> rows = wbsim.reproduce("J09", quick=True).rows
+        >>> rows[0].id
+        'J09-util-u'
+    """
+    return reproduce_reports(reports, quick=quick, replications=None, how=How(seed, None, jobs))

@@ -5,8 +5,8 @@ pick the context, this is the number of allocation groups, otherwise the number 
 behind the last one with work are not tried: with them, every file has the same context.  Then a bisection
 finds the smallest number whose rate is within `SHORT_OF_BEST` of the best.
 
-Each number runs with `REPLICATIONS` seeds, because the rates of two seeds differ by more than that.  The mean
-counts.
+Each number runs with several seeds, `REPLICATIONS` by default, and the mean rate counts.  Numbers whose mean
+rates differ by less than the rates of two seeds do are one answer, so the advice is a range.
 
 A file belongs to one context, so a case with one file on each device runs with one context only.
 
@@ -26,10 +26,12 @@ from typing import Final, Literal
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load, smaller
 from wbsim.experiments.config.problems import bad
+from wbsim.experiments.formats.table import figure_text, wrapped
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.why.bottlenecks import SEEN, busy_ns
+from wbsim.experiments.why.answer import UNWRITTEN, cause_of
+from wbsim.experiments.why.bottlenecks import NOTHING, SEEN, busy_ns
 from wbsim.experiments.why.explain import Run, rates_of, run_of, sweep_table
 from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.flushers.parallel import ParallelSpec
@@ -42,6 +44,17 @@ AXIS: Final = "contexts"
 SHORT_OF_BEST: Final = 0.05
 """A rate is good enough if it is at most this share below the best rate."""
 REPLICATIONS: Final = 2
+_REMEDIES: Final = {
+    "flusher": "files that are spread more evenly, or with `by` another rule",
+    "process": "faster or fewer system calls; the programs dirty no more than this",
+    "processors": "more processors",
+    "lock": "another filesystem or fewer writers in one place; more contexts wait for the same lock",
+    "pauses": "nothing; the programs wait by their own choice",
+    "start of": "a longer run, because starting the programs takes most of it",
+}
+"""What would help, by a word of the bottleneck (`experiments.why.answer.in_words`)."""
+_FASTER: Final = "a faster device, or more members"
+"""What would help if a part of a device is the bottleneck, whose words are the device's."""
 _FURTHER: Final = re.compile(r":(\d+)/flusher$")
 """The name of a flusher behind the first one of its device."""
 
@@ -57,38 +70,99 @@ class Advice:
     outcomes: list[Outcome]
     one_file: bool = False
 
+    def __str__(self) -> str:
+        return self.text()
+
     @property
     def runs(self) -> list[Run]:
         """Return the runs of the outcomes."""
         return [run_of(outcome) for outcome in self.outcomes]
 
     def text(self) -> str:
-        """Return the table of the runs and the answer."""
+        """Return the table of the runs, and the answer: a number, a range, and what else would help."""
         runs = self.runs
         unit, rate_of = _mean_rates(runs)
         contexts, best = _fewest_contexts(runs), max(rate_of, key=rate_of.__getitem__)
-        answer = (
-            f"{contexts} context{' is' if contexts == 1 else 's are'} enough: {rate_of[contexts]:,.0f} {unit}"
-        )
+        are = " is" if contexts == 1 else "s are"
+        answer = f"{contexts} context{are} enough: {_rate(rate_of[contexts])} {unit}"
         if self.one_file:
-            answer = f"one file, so one context: {rate_of[contexts]:,.0f} {unit}"
+            answer = f"one file, so one context: {_rate(rate_of[contexts])} {unit}"
         elif contexts != best:
-            answer += f", within {100 * SHORT_OF_BEST:.0f} % of the {rate_of[best]:,.0f} with {best}"
-        return "\n\n".join([self.title, sweep_table(AXIS, runs), answer])
+            answer += f", within {100 * SHORT_OF_BEST:.0f} % of the {_rate(rate_of[best])} with {best}"
+        lines = [answer, *self._range_lines(unit), f"what else would help: {self._more()}"]
+        return "\n\n".join([self.title, sweep_table(AXIS, runs), "\n".join(map(wrapped, lines))])
 
     def document(self) -> dict[str, object]:
-        """Return the answer and the rate with each number of contexts, for ``--json``."""
+        """Return the answer, its range, and the rate with each number of contexts, for ``--json``.
+
+        ``range`` has the smallest and the largest number that the seeds cannot tell from ``contexts``, and
+        ``between_seeds`` the largest difference of two seeds, in ``unit``.
+        """
         unit, rate_of = _mean_rates(self.runs)
         return {
             "title": self.title,
             "contexts": _fewest_contexts(self.runs),
+            "range": list(self.range),
+            "between_seeds": _between_seeds(self.runs),
             "unit": unit,
             "rates": {str(contexts): rate for contexts, rate in rate_of.items()},
+            "held_back_by": self._cause(),
         }
 
+    @property
+    def range(self) -> tuple[int, int]:
+        """Return the smallest and the largest number of contexts that the seeds cannot tell from the answer.
 
-def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: bool, how: How) -> Advice:
+        They enclose numbers whose mean rates differ from the answer's by at most the largest difference of
+        two seeds.
+        """
+        _, rate_of = _mean_rates(self.runs)
+        contexts, noise = _fewest_contexts(self.runs), _between_seeds(self.runs)
+        tried = sorted(rate_of)
+        low = high = tried.index(contexts)
+        while low > 0 and abs(rate_of[tried[low - 1]] - rate_of[contexts]) <= noise:
+            low -= 1
+        while high + 1 < len(tried) and abs(rate_of[tried[high + 1]] - rate_of[contexts]) <= noise:
+            high += 1
+        return tried[low], tried[high]
+
+    def _range_lines(self, unit: str) -> list[str]:
+        low, high = self.range
+        if low == high or self.one_file:
+            return []
+        noise = _rate(_between_seeds(self.runs))
+        return [
+            f"between {low} and {high} contexts the difference is smaller than that of two seeds"
+            f" (up to {noise} {unit}); more --replications may separate them"
+        ]
+
+    def _cause(self) -> str:
+        """Return what holds the best run back, in words."""
+        _, rate_of = _mean_rates(self.runs)
+        best = max(rate_of, key=rate_of.__getitem__)
+        run = next(run for run in self.runs if contexts_of(run) == best)
+        return cause_of(run.uses, written_back=run.written_back)
+
+    def _more(self) -> str:
+        """Return a remedy for what holds the best run back."""
+        cause = self._cause()
+        if cause in (NOTHING, UNWRITTEN):
+            return f"the best run has no bottleneck ({cause}); wbsim explain shows where its time goes"
+        remedy = next((remedy for word, remedy in _REMEDIES.items() if word in cause), _FASTER)
+        return f"{remedy}; {cause} is the bottleneck of the best run"
+
+
+def advise(
+    config: Path,
+    overrides: Sequence[str],
+    variant: str | None,
+    quick: bool,
+    how: How,
+    replications: int = REPLICATIONS,
+) -> Advice:
     """Run *variant* of *config* with several numbers of contexts; *quick* runs its smaller version.
+
+    *replications*: the seeds of each number.
 
     Raises:
         BadInput: all problems of the configuration, *variant* does not select a single case, or nothing was
@@ -96,9 +170,20 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
     """
     whole = load(config, overrides)
     case = whole.only_case(variant)
-    label = case.label
+    title = f"{whole.title}: {case.label}"
     if quick:
         case = smaller(config, whole, case, overrides)
+    return advise_on(case, title, how, replications, f"{config}: {case.label}")
+
+
+def advise_on(case: Case, title: str, how: How, replications: int, place: str) -> Advice:
+    """Run *case* with several numbers of contexts, each with *replications* seeds.
+
+    *title* heads the advice, and *place* is named in errors.
+
+    Raises:
+        BadInput: nothing was written back, so the contexts had no work.
+    """
     groups = _groups(case)
     rule = _rule(case, groups)
 
@@ -111,19 +196,19 @@ def advise(config: Path, overrides: Sequence[str], variant: str | None, quick: b
 
     one_file = _most_files(case.scenario) == 1
     most = 1 if one_file else _most(case, rule, groups)
-    runs = Runs(how, f"{whole.title}: {label}", (AXIS,))
+    runs = Runs(how, title, (AXIS,))
     if most > 1 and rule != "hash":
         (outcome,) = runs.run([Job(case_of(most), how.seed)]).all_outcomes()
         most = min(most, _last_with_work(outcome))
     contexts = {*(1 << power for power in range((most - 1).bit_length())), most}
     while True:
         outcomes = runs.run(
-            [Job(case_of(n), how.seed, dice) for n in sorted(contexts) for dice in range(REPLICATIONS)]
+            [Job(case_of(n), how.seed, dice) for n in sorted(contexts) for dice in range(replications)]
         ).all_outcomes()
-        _refuse_without_work(f"{config}: {label}", outcomes)
+        _refuse_without_work(place, outcomes)
         middle = _next([run_of(outcome) for outcome in outcomes])
         if middle is None:
-            return Advice(f"{whole.title}: {label}", outcomes, one_file)
+            return Advice(title, outcomes, one_file)
         contexts.add(middle)
 
 
@@ -202,6 +287,20 @@ def _mean_rates(runs: Sequence[Run]) -> tuple[str, dict[int, float]]:
     for run, rate in zip(runs, rates, strict=True):
         seeds.setdefault(contexts_of(run), []).append(rate)
     return unit, {contexts: fmean(several) for contexts, several in seeds.items()}
+
+
+def _between_seeds(runs: Sequence[Run]) -> float:
+    """Return the largest difference between the rates of two seeds with one number of contexts."""
+    _, rates = rates_of(runs)
+    seeds: dict[int, list[float]] = {}
+    for run, rate in zip(runs, rates, strict=True):
+        seeds.setdefault(contexts_of(run), []).append(rate)
+    return max(max(several) - min(several) for several in seeds.values())
+
+
+def _rate(rate: float) -> str:
+    """Return *rate* without decimals, or with four digits if it is small."""
+    return figure_text(rate, 0 if rate >= 100 else None)
 
 
 def _fewest_contexts(runs: Sequence[Run]) -> int:

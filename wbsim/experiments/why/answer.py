@@ -71,13 +71,13 @@ def answer_of(axes: Sequence[str], points: Sequence[Sequence[object]], causes: S
     'From threads = 4 on, the flusher of sda holds the run back; below, a process of dd.'
     """
     if len(set(causes)) == 1:
-        return f"{causes[0][0].upper()}{causes[0][1:]}{_held(causes[0])} at every point."
+        return f"{causes[0][0].upper()}{causes[0][1:]}{_verb_of(causes[0])} at every point."
     if len(axes) == 1 and _rise([point[0] for point in points]):
         whole = [(str(point[0]), cause) for point, cause in zip(points, causes, strict=True)]
         stretches = [list(group) for _, group in groupby(whole, lambda entry: entry[1])]
         if len(stretches) == 2:
             (_, low), (start, high) = stretches[0][0], stretches[1][0]
-            return f"From {axes[0]} = {start} on, {high}{_held(high)}; below, {low}."
+            return f"From {axes[0]} = {start} on, {high}{_verb_of(high)}; below, {low}."
         if len(stretches) <= _MOST_STRETCHES:
             parts = [f"{stretch[0][1]} {_span(stretch)}" for stretch in stretches]
             return f"What holds the run back changes along {axes[0]}: {', '.join(parts)}."
@@ -102,7 +102,7 @@ def _span(stretch: Sequence[tuple[str, str]]) -> str:
     return f"at {first}" if first == last else f"from {first} to {last}"
 
 
-def _held(cause: str) -> str:
+def _verb_of(cause: str) -> str:
     """Return the verb and the object that follow *cause*, whose noun may be plural."""
     if cause == UNWRITTEN:
         return ""

@@ -71,6 +71,9 @@ class Sensitivity:
     refusal_count: int
     refusals: list[Refusal] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def document(self) -> dict[str, object]:
         """Return the JSON document of ``--json``."""
         effects = [{**effect._asdict(), "guess": effect.guess._asdict()} for effect in self.effects]
