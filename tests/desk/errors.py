@@ -52,8 +52,8 @@ def of_measurements(text: str) -> Iterator[Error]:
     """Yield the errors of wall times in the tables of docs/measurements.md, whose text is *text*."""
     section = ""
     for line in text.splitlines():
-        if (found := _SECTION.match(line)) is not None:
-            section = found[1]
+        if (heading := _SECTION.match(line)) is not None:
+            section = heading[1]
         row = _ROW.match(line)
         if row is not None and not row[4]:
             yield Error(kind_of(row[2]), row[1], f"measurements {section}", row[2], float(row[5]))
@@ -73,16 +73,16 @@ def of_report(text: str, prefixes: tuple[str, ...]) -> Iterator[Error]:
 
 def errors() -> list[Error]:
     """Return all errors, in the order of the documents."""
-    found = list(of_measurements((ROOT / "docs" / "measurements.md").read_text()))
+    rows = list(of_measurements((ROOT / "docs" / "measurements.md").read_text()))
     for name, prefixes in _REPORTS.items():
-        found += of_report((ROOT / name).read_text(), prefixes)
-    return found
+        rows += of_report((ROOT / name).read_text(), prefixes)
+    return rows
 
 
-def text_of(found: list[Error]) -> str:
-    """Return *found* as CSV."""
+def text_of(rows: list[Error]) -> str:
+    """Return *rows* as CSV."""
     file = StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(Error._fields)
-    writer.writerows((*error[:-1], f"{error.error_percent:g}") for error in found)
+    writer.writerows((*error[:-1], f"{error.error_percent:g}") for error in rows)
     return file.getvalue()

@@ -23,6 +23,7 @@ from wbsim.experiments.config.experiment import load
 from wbsim.experiments.config.resolved_scenario import resolved
 from wbsim.experiments.config.schema import json_schema
 from wbsim.experiments.formats.reference import reference
+from wbsim.experiments.formats.table import WIDTH
 from wbsim.experiments.running.version import model_version
 from wbsim.models.kinds import kinds
 
@@ -65,7 +66,8 @@ def test_each_entry_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> N
         ends = [found.span() for found in re.finditer("-+", ruler)]
         *entries, blank, use = rows
         assert heading.startswith(("machine", "filesystem", "command"))
-        assert all(entry[first:last].strip() for entry in entries for first, last in ends)
+        assert all(map(str.strip, (entries[0][first:last] for first, last in ends)))
+        assert max(map(len, entries)) <= WIDTH
         assert (blank, use.partition(" ")[0]) == ("", "use:")
 
 
@@ -80,12 +82,13 @@ def test_each_entry_says_what_it_was_fitted_to(capsys: pytest.CaptureFixture[str
 def test_disks_are_listed_by_family_with_their_figures(capsys: pytest.CaptureFixture[str]) -> None:
     """A line has the size, sequential and random writes, and durable writes of one job; - is not known."""
     text = printed(capsys, "list", "disks")
-    lines = [re.split("  +", line.strip()) for line in text.splitlines()]
+    document = json.loads(printed(capsys, "list", "disks", "--json"))
+    lines = [list(entry.values()) for entry in document]
     assert [
         "SATA SSD", "860-evo-1tb", "Samsung 860 EVO 1 TB (2018)", "nothing", "1 000 GB", "520.0", "90 000",
         "490.0",
     ] in lines  # fmt: skip
-    rows = lines[2 : lines.index([""])]
+    rows = lines
     families = [row[0] for row in rows]
     assert [*dict.fromkeys(families)][:4] == ["SATA disk", "SAS disk", "SMR disk", "SATA SSD"]
     assert len({row[0] for row in rows}) == sum(
@@ -106,11 +109,13 @@ def test_show_prints_every_number_with_its_source(tmp_path: Path, capsys: pytest
     """The text states where each number comes from.  The JSON document is the scenario that is run."""
     config = tmp_path / "x.toml"
     config.write_text(loop_config(f"{FIO} --rw=write --filesize=1m --name=a", dirty_mib=2))
-    told = printed(capsys, "show", str(config), "--set", "machine.processors.count=3")
-    (line,) = (line for line in told.splitlines() if line.startswith("machine.processors.count "))
-    assert line.split() == [
-        "machine.processors.count", "3", "1", "specified", "--set", "machine.processors.count=3",
-    ]  # fmt: skip
+    lines = printed(
+        capsys, "show", str(config), "--set", "machine.processors.count=3", "--sources"
+    ).splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith("machine.processors.count "))
+    assert lines[place].split() == ["machine.processors.count", "3", "specified"]
+    assert lines[place + 1] == "    --set machine.processors.count=3"
+    assert max(map(len, lines)) <= WIDTH
     document = json.loads(printed(capsys, "show", str(config), "--json"))
     (case,) = load(config).cases
     assert document == json.loads(json.dumps(resolved(case.scenario)))
@@ -163,7 +168,8 @@ def test_completion_knows_every_command_and_option(
 
     def completed(*words: str) -> set[str]:
         line = " ".join(f"'{word}'" for word in ("wbsim", *words))
-        ask = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _wbsim; echo ${{COMPREPLY[@]}}"
+        ask = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _shtab_wbsim"
+        ask += "; echo ${COMPREPLY[@]}"
         return set(
             subprocess.run(["bash", "-c", ask], capture_output=True, text=True, cwd=tmp_path).stdout.split()
         )

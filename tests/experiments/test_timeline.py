@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,9 +44,9 @@ def test_timeline_has_a_line_for_each_interval() -> None:
         "s  dirty MiB  writeback  background  limit  flushers  held  w/s  wMB/s  w_await ms  queued  %util",
         "-  ---------  ---------  ----------  -----  --------  ----  ---  -----  ----------  ------  -----",
         "1          1          0           2      4         0     0   10  1.024           5       1     50",
-        "2          2          1           2      4         1     0   20  2.048          10       7  100.0",
-        "3          2          1           2      4         1     0    0      0           -       7     25",
-        "4          4          0           2      4         2     4    0      0           -       0     25",
+        "2          2          1           2      4         1     0   20  2.048          10       7    100",
+        "3          2          1           2      4         1     0    0  0.000           -       7     25",
+        "4          4          0           2      4         2     4    0  0.000           -       0     25",
         "",
         "sda: 0.8 MB/s, coefficient of variation 1.11",
     ]
@@ -101,6 +102,13 @@ def test_timeline_command_prints_first_replication_of_each_variant(
     assert [line for line in printed if line.startswith("on the machine")] == [
         "on the machine that was measured a", "on the machine that was measured b",
     ]  # fmt: skip
+    assert main(["timeline", out, "--every", "2 s", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [run["variant"] for run in document["runs"]] == ["a", "b"]
+    first = document["runs"][0]
+    assert first["time_s"] == [2.0, 4.0]
+    assert first["sda_write_iops_per_s"] == [15.0, 0.0]
+    assert {"dirty_mib", "limit_mib", "sda_utilisation_percent", "sda_w_await_ms"} <= first.keys()
     for every, told in (
         ("5 s", "allowed are 1 to 10000"),
         ("0 s", "--every"),

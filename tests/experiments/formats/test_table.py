@@ -52,8 +52,8 @@ def test_shared_columns_stand_below() -> None:
 def test_unknown_columns_are_left_out() -> None:
     rows = [("base", "1", "-", "7")]
     assert fitted_table(HEADER, rows, 2).splitlines()[0] == "variant  x  merges"
-    both = fitted_table(HEADER, [*rows, ("new", "1", "-", "8")], 2).splitlines()
-    assert (both[0], both[-1]) == ("variant  merges", "in every row: x 1")
+    lines = fitted_table(HEADER, [*rows, ("new", "1", "-", "8")], 2).splitlines()
+    assert (lines[0], lines[-1]) == ("variant  merges", "in every row: x 1")
 
 
 @given(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.experiments.outcomes import simulate_by, with_readings
+from tests.experiments.outcomes import RUN, simulate_by, with_readings
 from tests.harness import FIO
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import load, parse
@@ -85,6 +85,11 @@ def with_filesystem(filesystem: str) -> str:
     return TEXT.replace(given, f"filesystem = {filesystem}")
 
 
+def answer_of(text: str) -> str:
+    """Return the line of *text* that answers, which is the first one below the table."""
+    return text.rstrip().split("\n\n")[-1].splitlines()[0]
+
+
 def advice_of(config: Path, variant: str) -> Advice:
     """Return the advice on *variant*, in full size and with one seed."""
     return advise(config, [], variant, False, How())
@@ -123,14 +128,14 @@ def test_advice_has_the_number_the_rate_and_the_comparison(config: Path, looked_
     advice = advice_of(config, "hashed")
     assert looked_at.numbers == [1, 2, 4, 6, 3]
     assert advice.text().splitlines()[0] == "two directories: hashed"
-    assert advice.text().splitlines()[-1] == "4 contexts are enough: 15 MiB/s, within 5 % of the 16 with 6"
+    assert answer_of(advice.text()) == "4 contexts are enough: 15.38 MiB/s, within 5 % of the 16 with 6"
     assert [(row["by"], row["contexts"]) for row in looked_at.flushers] == [
         ("hash", n) for n in (1, 2, 4, 6, 3)
     ]  # fmt: skip
     looked_at.times[:] = [1] * 6
     looked_at.jobs.clear()
     advice = advice_of(config, "one")
-    assert advice.text().splitlines()[-1] == "1 context is enough: 16 MiB/s"
+    assert answer_of(advice.text()) == "1 context is enough: 16 MiB/s"
     assert {row["by"] for row in looked_at.flushers} == {"allocation_group"}
 
 
@@ -153,7 +158,7 @@ def test_advise_command_finds_the_number_by_runs(
     changes = ["--set", "filesystem.agcount=3", "--set", "machine.processors.count=12"]
     arguments = ["advise", str(config), "--variant", "one", *changes]
     assert main([*arguments, "--out", str(out)]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("2 contexts are enough:")
+    assert answer_of(capsys.readouterr().out).startswith("2 contexts are enough:")
     assert main(["explain", str(out)]) == 0
     flushers = capsys.readouterr().out.partition("nvme0n1/flusher, % of the run")[2].splitlines()
     assert sorted(cell.strip() for cell in flushers[2].split("  ") if cell.strip())[:3] == [
@@ -164,7 +169,7 @@ def test_advise_command_finds_the_number_by_runs(
     soon = ["--set", 'kernel.dirty.dirty_background_bytes="1 MiB"', "--set", 'workload.filesize="4 MiB"']
     assert main(["advise", str(config), "--variant", "hashed", "--quick", *soon, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told.keys() == {"title", "contexts", "unit", "rates"}
+    assert told.keys() == {"title", "contexts", "range", "between_seeds", "unit", "rates", "held_back_by"}
     assert list(told["rates"]) == ["1", "2", "4", "6"]
 
 
@@ -221,7 +226,7 @@ def test_one_file_needs_one_context(config: Path, looked_at: Looked, filesystem:
     config.write_text(with_filesystem(filesystem))
     advice = advise(config, [command], "one", False, How())
     assert looked_at.numbers == [1]
-    assert advice.text().splitlines()[-1].startswith("one file, so one context: ")
+    assert answer_of(advice.text()).startswith("one file, so one context: ")
     assert advice.document()["contexts"] == 1
 
 
@@ -284,3 +289,54 @@ def test_mean_of_two_seeds_decides(config: Path, monkeypatch: pytest.MonkeyPatch
     told = advice_of(config, "one").document()
     assert told["contexts"] == 2
     assert told["rates"] == {"1": 16 * (1 + 1 / 4) / 2, "2": 16 * (1 / 2 + 1) / 2}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ({1: (4.0, 4.0), 2: (2.0, 2.0), 4: (1.0, 1.1), 5: (1.02, 1.08)}, (4, 5)),
+        ({1: (4.0, 4.0), 2: (2.0, 2.0), 4: (1.0, 1.0), 5: (0.97, 0.97)}, (4, 4)),
+        ({1: (1.0, 1.3), 2: (1.1, 1.2), 4: (1.1, 1.1), 5: (1.2, 1.1)}, (1, 5)),
+    ],
+    ids=["two alike", "seeds agree", "all alike"],
+)
+def test_range_has_what_the_seeds_cannot_tell_apart(
+    seconds: dict[int, tuple[float, float]], expected: tuple[int, int]
+) -> None:
+    """Numbers count as alike while their mean rates differ by at most the rates of two seeds."""
+    outcomes = [
+        replace(
+            RUN, point={AXIS: contexts}, replication=seed, wall_time=times[seed], uses={"processors": 0.1}
+        )
+        for contexts, times in seconds.items()
+        for seed in range(2)
+    ]
+    advice = Advice("t", outcomes)
+    assert advice.range == expected
+    low, high = expected
+    line = f"between {low} and {high} contexts the difference is smaller than that of two seeds"
+    assert (line in " ".join(advice.text().split())) == (low != high)
+
+
+@pytest.mark.parametrize(
+    ("uses", "remedy"),
+    [
+        (
+            {"device sda head": 0.9},
+            "a faster device, or more members; the bottleneck of the best run: the head of sda",
+        ),
+        ({"processors": 0.9}, "more processors; the bottleneck of the best run: the processors together"),
+        ({"thread sda:1/flusher": 0.9}, "files that are spread more evenly"),
+        ({"lock mnt/log": 0.8}, "another filesystem or fewer writers in one place"),
+        ({"processors": 0.2}, "the best run has no bottleneck (nothing in particular)"),
+    ],
+)
+def test_remedy_follows_the_bottleneck(uses: dict[str, float], remedy: str) -> None:
+    advice = Advice("t", [replace(RUN, point={AXIS: 1}, replication=seed, uses=uses) for seed in range(2)])
+    assert f"what else would help: {remedy}" in " ".join(advice.text().split())
+
+
+def test_replications_are_the_seeds_of_each_number(config: Path, looked_at: Looked) -> None:
+    looked_at.times.extend([1] * 5)
+    advise(config, [], "one", False, How(), replications=3)
+    assert sorted({job.replication for job in looked_at.jobs}) == [0, 1, 2]

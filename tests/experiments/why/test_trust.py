@@ -22,7 +22,9 @@ SMALL = "fs_mark -S0 -n 30 -s 4096 -L 2 -d a"
 
 def scenario(command: str, *changes: str, filesystem: str = "loop-xfs") -> Scenario:
     """Return the scenario of *command* on a loop device."""
-    return parse(loop_config(command, filesystem=filesystem, dirty_mib=2), "x.toml", changes).cases[0].scenario
+    return (
+        parse(loop_config(command, filesystem=filesystem, dirty_mib=2), "x.toml", changes).cases[0].scenario
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,9 +62,9 @@ def test_errors_are_those_of_the_kind_and_the_filesystem(monkeypatch: pytest.Mon
     assert trust_in(scenario(SMALL, filesystem="loop-ext4")) == Trust(
         "small files on any filesystem", 4, 20.0, 50.0, ("a", "b", "c")
     )
-    none = trust_in(scenario("sync"))
-    assert none.median_percent is None
-    assert none.text().endswith("(other programs); expect errors of tens of percent")
+    trust = trust_in(scenario("sync"))
+    assert trust.median_percent is None
+    assert trust.text().endswith("(other programs); expect errors of tens of percent")
 
 
 def test_known_errors_cover_each_kind() -> None:
@@ -72,17 +74,17 @@ def test_known_errors_cover_each_kind() -> None:
 
 
 def test_guesses_are_those_of_the_bottleneck() -> None:
-    of = scenario(SMALL)
-    words, guesses = guesses_of_bottleneck(of, {"device loop0 link": 0.9, "processors": 0.1})
+    small = scenario(SMALL)
+    words, guesses = guesses_of_bottleneck(small, {"device loop0 link": 0.9, "processors": 0.1})
     assert words == "the link of loop0"
     assert all(guess.path.startswith("machine.disks.loop0.") for guess in guesses)
-    _, writer = guesses_of_bottleneck(of, {"thread fs_mark/process 0": 0.9})
+    _, writer = guesses_of_bottleneck(small, {"thread fs_mark/process 0": 0.9})
     paths = [guess.path for guess in writer]
     assert any(".paths.write." in path for path in paths)
     assert not any(".flusher." in path or ".ext4." in path for path in paths)
     ratios = [guess.high / guess.low if guess.low else float("inf") for guess in writer]
     assert ratios == sorted(ratios, reverse=True), "the least certain comes first"
-    assert guesses_of_bottleneck(of, {"processors": 0.4}) == ("", [])
+    assert guesses_of_bottleneck(small, {"processors": 0.4}) == ("", [])
 
 
 def test_lines_name_the_next_command() -> None:

@@ -23,10 +23,14 @@ def execute(arguments: Namespace) -> int:
     """Print the script; return the exit status."""
     import shtab
 
+    from wbsim.experiments.commands.list import KINDS
+
     parser: ArgumentParser = arguments.parser
     for action in _actions(parser):
         if action.type is Path or action.metavar in ("DIR", "FILE"):
             action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+        if action.dest == "what":  # `wbsim list` takes other words, too
+            action.choices = KINDS
     print(shtab.complete(parser, arguments.shell))
     return 0
 

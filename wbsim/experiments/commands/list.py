@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wbsim.sim.param import Spec
 
 HELP = "print the names of machines, disks, devices, kernels, rules, filesystems, workloads or figures"
-_WHAT = ("machines", "disks", "devices", "kernels", "rules", "filesystems", "workloads", "figures")
+KINDS = ("machines", "disks", "devices", "kernels", "rules", "filesystems", "workloads", "figures")
 _FILES = {"disks": "drives", "filesystems": "filesystems", "machines": "machines"}
 """The folder of the catalogue with a file for each name of a list."""
 _FAMILIES = (
@@ -32,7 +32,7 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "what",
         nargs="?",
-        metavar="|".join((*_WHAT, "NAME")),
+        metavar="|".join((*KINDS, "NAME")),
         help="a kind of names, or a name of any kind; default: print the kinds",
     )
     parser.add_argument(
@@ -48,7 +48,7 @@ def execute(arguments: Namespace) -> int:
     """Print the names, each with a few words about it; return the exit status."""
     what, key = arguments.what, arguments.key
     if what is None:
-        counts: list[tuple[str, ...]] = [(name, str(_count(name))) for name in _WHAT]
+        counts: list[tuple[str, ...]] = [(name, str(_count(name))) for name in KINDS]
         _print(
             _Rows(("kind", "names"), counts, "wbsim list KIND, or wbsim list NAME", texts=1), arguments.json
         )
@@ -56,7 +56,7 @@ def execute(arguments: Namespace) -> int:
     kind = _kind_of(what)
     if kind is None:
         if key is not None:
-            raise _bad_key("list", what, _near(what))
+            raise _bad_key("list", what, _guess_text(what))
         kind, key = _place_of(what), what
     if kind == "rules":
         from wbsim.experiments.formats.kernel_rules import rules_document
@@ -76,11 +76,11 @@ def execute(arguments: Namespace) -> int:
             print(text, end="")
     else:
         rows = _ROWS[kind]()
-        found = [row for row in rows.rows if key in row[0].split(", ")]
-        if not found:
+        matches = [row for row in rows.rows if key in row[0].split(", ")]
+        if not matches:
             message = f"is none of the {kind}; wbsim list {kind} prints them"
             raise _bad_key("list", key, message)
-        _print(rows._replace(rows=found), arguments.json)
+        _print(rows._replace(rows=matches), arguments.json)
     return 0
 
 
@@ -112,7 +112,7 @@ def _kind_of(word: str) -> str | None:
     """
     if word.rstrip("s") in _OTHER_WORDS:
         return _OTHER_WORDS[word.rstrip("s")]
-    kinds = [kind for kind in _WHAT if kind == word or kind.startswith(word)]
+    kinds = [kind for kind in KINDS if kind == word or kind.startswith(word)]
     return kinds[0] if len(kinds) == 1 else None
 
 
@@ -130,7 +130,7 @@ def _place_of(name: str) -> str:
             return kind
     if rules_below(RULES, name):
         return "rules"
-    raise _bad_key("list", name, _near(name))
+    raise _bad_key("list", name, _guess_text(name))
 
 
 def _names_of(kind: str) -> list[str]:
@@ -140,13 +140,13 @@ def _names_of(kind: str) -> list[str]:
     return [name for row in rows.rows for name in row[column].split(", ")]
 
 
-def _near(word: str) -> str:
+def _guess_text(word: str) -> str:
     """Return words on the kinds and names that are nearest to *word*."""
     from difflib import get_close_matches
 
-    names = [*_WHAT, *(name for kind in _ROWS for name in _names_of(kind))]
-    near = get_close_matches(word, names, n=3)
-    guess = f"did you mean {' or '.join(near)}?" if near else f"the kinds are {', '.join(_WHAT)}"
+    names = [*KINDS, *(name for kind in _ROWS for name in _names_of(kind))]
+    matches = get_close_matches(word, names, n=3)
+    guess = f"did you mean {' or '.join(matches)}?" if matches else f"the kinds are {', '.join(KINDS)}"
     return f"is neither a kind nor a name; {guess}"
 
 

@@ -40,11 +40,12 @@ def execute(arguments: Namespace) -> int:
         print_json(result.document())
     else:
         print(reproduction_table(result))
-    if arguments.out is not None and result.outcomes:
+    has_errors = any(row.relative_error is not None for row in result.rows)
+    if arguments.out is not None and has_errors:
         path = arguments.out / "reproduction.png"
         replace_whole(path, partial(save_png, reproduction_picture(result)))
         print(f"wrote {path}; see why with: wbsim explain {arguments.out}", file=sys.stderr)
-    elif result.outcomes:
+    elif arguments.out is None and has_errors:
         quick = " --quick" if arguments.quick else ""
         command = f"wbsim reproduce {' '.join([*arguments.reports])}{quick} --out DIR".replace("  ", " ")
         print(f"draw it, and keep the runs, with: {command}", file=sys.stderr)

@@ -55,7 +55,7 @@ def execute(arguments: Namespace) -> int:
     from wbsim.experiments.formats.report import print_fs_mark
     from wbsim.experiments.results.figures import FIGURES
     from wbsim.experiments.sweeps.run import run_experiment
-    from wbsim.experiments.why.drawn import drawn_intervals
+    from wbsim.experiments.why.guess_draws import Draws, drawn_intervals
 
     check_figures(arguments.figure, list(FIGURES))
     if (arguments.config is None) == (arguments.fs_mark is None):
@@ -70,10 +70,10 @@ def execute(arguments: Namespace) -> int:
         return print_plan(experiment, arguments)
     how = how_of(arguments)
     batch = run_experiment(experiment, how, arguments.replications)
-    drawn = []
+    draws: list[Draws] = []
     if arguments.guesses is not None and not batch.failures:
         alone = how._replace(directory=None)  # the directory keeps the experiment, not the draws
-        drawn = [
+        draws = [
             drawn_intervals(case, arguments.figure, alone, arguments.guesses) for case in experiment.cases
         ]
     if arguments.fs_mark is not None and not arguments.json and batch.outcomes:
@@ -81,4 +81,4 @@ def execute(arguments: Namespace) -> int:
         title = None
     else:
         title = experiment.title
-    return print_result(batch, title, experiment, arguments, drawn)
+    return print_result(batch, title, experiment, arguments, draws)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wbsim.experiments.results.outcome import Outcome
     from wbsim.experiments.running.execute import Ran
     from wbsim.experiments.running.jobs import Failure, Job
-    from wbsim.experiments.why.drawn import Draws
+    from wbsim.experiments.why.guess_draws import Draws
 
 _SCATTER = (
     "±: half of the 95 % interval over the seeds, which shows their scatter and not the error of the model;"
@@ -29,11 +29,11 @@ def print_result(
     title: str | None,
     experiment: Experiment,
     arguments: Namespace,
-    drawn: Sequence[Draws] = (),
+    draws: Sequence[Draws] = (),
 ) -> int:
     """Print the tables or one JSON document, report failures on stderr, and return the exit status.
 
-    *drawn*: the intervals that include the assumed numbers, if the user asked for them.
+    *draws*: the intervals that include the assumed numbers, if the user asked for them.
     """
     if arguments.out is not None:
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
@@ -46,14 +46,14 @@ def print_result(
             {
                 "title": experiment.title,
                 "axes": list(experiment.axes),
-                "trust": [known._asdict() for known in trust],
-                "drawn": [draws.document() for draws in drawn],
+                "trust": [entry._asdict() for entry in trust],
+                "drawn": [entry.document() for entry in draws],
                 "outcomes": [document_of(outcome) for outcome in batch.outcomes],
             }
         )
     elif batch.outcomes:
         texts = _texts(batch.outcomes, title, experiment, arguments)
-        texts += [draws.text() for draws in drawn]
+        texts += [entry.text() for entry in draws]
         print("\n\n".join([*texts, _trust(batch.outcomes, experiment, arguments)]))
     for job, failure in batch.failures:
         for line in _why(job, failure):
@@ -65,12 +65,10 @@ def _trust(outcomes: list[Outcome], experiment: Experiment, arguments: Namespace
     """Return the lines that say how far to trust the result, and what the printed intervals show."""
     from wbsim.experiments.formats.report import by_case
     from wbsim.experiments.formats.table import wrapped
-    from wbsim.experiments.why.trust import trust_lines
+    from wbsim.experiments.why.trust import sensitivity_command, trust_lines
 
     config = getattr(arguments, "config", None) or "CONFIG.toml"
-    several = len({case.label for case in experiment.cases}) > 1
-    command = f"wbsim sensitivity {config}{' --variant NAME' if several else ''} --trajectories 2 --sobol 0"
-    lines = trust_lines(experiment.cases, outcomes, command)
+    lines = trust_lines(experiment.cases, outcomes, sensitivity_command(str(config), experiment.cases))
     if any(len(runs) > 1 for runs in by_case(outcomes)):
         lines = [_SCATTER, *lines]
     return "\n".join(wrapped(line) for line in lines)

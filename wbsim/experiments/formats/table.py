@@ -73,11 +73,11 @@ def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_col
     """
     lines = [header, *rows]
     widths = [max(len(line[number]) for line in lines) for number in range(len(header))]
-    while (over := sum(widths) + 2 * (len(widths) - 1) - WIDTH) > 0:
+    while (excess := sum(widths) + 2 * (len(widths) - 1) - WIDTH) > 0:
         widest = max(range(left_columns), key=lambda number: widths[number])
         if widths[widest] <= _NARROWEST:
             break
-        widths[widest] = max(_NARROWEST, widths[widest] - over)
+        widths[widest] = max(_NARROWEST, widths[widest] - excess)
     broken: list[list[str]] = []
     for row in rows:
         cells = zip(row, widths, strict=True)

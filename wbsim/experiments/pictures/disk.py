@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.layout import filefrag, xfs_bmap
-from wbsim.experiments.running.simulate import simulate
 from wbsim.models.interfaces import Filesystem
 from wbsim.models.page_cache.file_pages import FileExtent
 from wbsim.sim.units import MIB, PAGE_BYTES
@@ -32,6 +31,8 @@ def laid_out(case: Case, mount: str | None, seed: int, place: str) -> tuple[str,
     Raises:
         BadInput: there is no such mount, there are several, or all of its files have one extent.
     """
+    from wbsim.experiments.running.simulate import simulate
+
     mounts = case.scenario.mounts
     name = mount if mount is not None else next(iter(mounts))
     if name not in mounts or (mount is None and len(mounts) > 1):

@@ -212,9 +212,9 @@ class Study:
         """Return every number of the only case, with its origin and its source, as ``wbsim show`` does.
 
         Returns:
-            A frame with a row for each number.  The columns are ``path``, ``value``, ``unit``, ``origin``,
-            ``source``, ``low``, ``high`` (the range of an assumed number) and ``targets`` (the published rows
-            to which a number was fitted).
+            A frame with a row for each number.  The columns are ``path``, ``value``, ``unit``, ``origin`` and
+            ``source``.  ``low`` and ``high`` are the range of an assumed number, and ``targets`` the
+            published rows to which a number was fitted.
 
         Raises:
             BadInput: the configuration has errors, or the study has several cases; choose one with `variant`.

@@ -46,15 +46,15 @@ SHORT_OF_BEST: Final = 0.05
 REPLICATIONS: Final = 2
 _REMEDIES: Final = {
     "flusher": "files that are spread more evenly, or with `by` another rule",
-    "process": "faster or fewer system calls; the programs dirty no more than this",
+    "a process": "faster or fewer system calls; the programs dirty no more than this",
     "processors": "more processors",
     "lock": "another filesystem or fewer writers in one place; more contexts wait for the same lock",
     "pauses": "nothing; the programs wait by their own choice",
     "start of": "a longer run, because starting the programs takes most of it",
 }
-"""What would help, by a word of the bottleneck (`experiments.why.answer.in_words`)."""
+"""The remedies, by a word of the bottleneck (`experiments.why.answer.in_words`)."""
 _FASTER: Final = "a faster device, or more members"
-"""What would help if a part of a device is the bottleneck, whose words are the device's."""
+"""The remedy if a part of a device is the bottleneck."""
 _FURTHER: Final = re.compile(r":(\d+)/flusher$")
 """The name of a flusher behind the first one of its device."""
 
@@ -149,7 +149,7 @@ class Advice:
         if cause in (NOTHING, UNWRITTEN):
             return f"the best run has no bottleneck ({cause}); wbsim explain shows where its time goes"
         remedy = next((remedy for word, remedy in _REMEDIES.items() if word in cause), _FASTER)
-        return f"{remedy}; {cause} is the bottleneck of the best run"
+        return f"{remedy}; the bottleneck of the best run: {cause}"
 
 
 def advise(

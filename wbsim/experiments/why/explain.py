@@ -3,8 +3,8 @@
 * Without a sweep: the bottleneck of each run (`experiments.why.bottlenecks.most_used` has the rule), and how
   its threads spent their time.  Then the slowest system calls, and what they waited for.
 * With two variants and no sweep: also the time that their flushers spend on a file.
-* With a sweep: one sentence on the bottlenecks (`experiments.why.answer`), the rate of each run, and how the
-  time of each kind of thread changes along the sweep.
+* With a sweep: first a sentence on the bottlenecks (`experiments.why.answer`).  The rate of each run follows,
+  and the time of each kind of thread along the sweep.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     unit, rates = rates_of(runs)
     best = max((rate for rate in rates if not isnan(rate)), default=nan)
     columns = [
-        [_named(run) for run in runs],
+        [_bottleneck_name(run) for run in runs],
         [f"{100 * most_used(run.uses)[0].share:.1f}" if run.written_back else UNKNOWN for run in runs],
         column_texts([run.wall_time for run in runs]),
         column_texts([number_or_nan(run.on_disk_time) for run in runs]),
@@ -240,7 +240,7 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     return table(header, rows, left_columns=2)
 
 
-def _named(run: Run) -> str:
+def _bottleneck_name(run: Run) -> str:
     """Return the name of the bottleneck of *run*, or the words for a run without one."""
     if not run.written_back:
         return UNWRITTEN

@@ -88,17 +88,17 @@ class Sensitivity:
 
     def text(self) -> str:
         """Return the table, the answer, and a line for each reason of a refusal."""
-        shown = self.effects[:TORNADO]
+        effects = self.effects[:TORNADO]
         columns = [
-            [effect.guess.path for effect in shown],
-            [amount(effect.guess.value, effect.guess.unit) for effect in shown],
-            [effect.guess.range_text for effect in shown],
-            [_percent(effect.mu_star, self.value) for effect in shown],
-            [_percent(effect.sigma, self.value) for effect in shown],
-            column_texts([number_or_nan(effect.low) for effect in shown]),
-            column_texts([number_or_nan(effect.high) for effect in shown]),
-            [figure_text(number_or_nan(effect.first), 2) for effect in shown],
-            [figure_text(number_or_nan(effect.total), 2) for effect in shown],
+            [effect.guess.path for effect in effects],
+            [amount(effect.guess.value, effect.guess.unit) for effect in effects],
+            [effect.guess.range_text for effect in effects],
+            [_percent(effect.mu_star, self.value) for effect in effects],
+            [_percent(effect.sigma, self.value) for effect in effects],
+            column_texts([number_or_nan(effect.low) for effect in effects]),
+            column_texts([number_or_nan(effect.high) for effect in effects]),
+            [figure_text(number_or_nan(effect.first), 2) for effect in effects],
+            [figure_text(number_or_nan(effect.total), 2) for effect in effects],
         ]
         rows = list(zip(*columns, strict=True))
         header = ("assumed number", "value", "range", "mu* %", "sigma %", "at low", "at high", "S1", "ST")

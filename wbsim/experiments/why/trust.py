@@ -1,4 +1,4 @@
-"""How far to trust a run: the errors of comparable runs, and the assumed numbers of its bottleneck.
+"""The trust in a run: the errors of comparable runs, and the assumed numbers of its bottleneck.
 
 Runs are comparable if their programs do the same kind of work on the same kind of filesystem.  The errors are
 those of predictions: no number was fitted to the runs in ``data/errors.csv`` (`tests.desk.errors` makes it).
@@ -26,9 +26,9 @@ from wbsim.models.workloads.fio import FioSpec
 from wbsim.models.workloads.fs_mark import FsMarkSpec
 
 _NAMED: Final = 3
-"""So many guesses of the bottleneck are named."""
+"""The number of guesses of the bottleneck that are named."""
 _FEWEST: Final = 3
-"""With fewer comparable runs on its filesystem, the runs on all filesystems are compared."""
+"""The smallest number of comparable runs on one filesystem; with fewer, those on all filesystems count."""
 
 
 class Error(NamedTuple):
@@ -56,8 +56,8 @@ class Trust(NamedTuple):
     def text(self) -> str:
         """Return one line on how right comparable runs were."""
         if self.median_percent is None:
-            none = f"no run like this one was compared ({self.kind})"
-            return f"how right: {none}; expect errors of tens of percent"
+            phrase = f"no run like this one was compared ({self.kind})"
+            return f"how right: {phrase}; expect errors of tens of percent"
         return (
             f"how right: {self.runs} predicted runs of this kind ({self.kind}) missed by"
             f" {self.median_percent:.0f} % in the median and {self.worst_percent:.0f} % at worst:"
@@ -80,15 +80,15 @@ def trust_in(scenario: Scenario) -> Trust:
     kind = kind_of(scenario)
     filesystems = {mount.filesystem.kind for mount in scenario.mounts.values()}
     alike = [error for error in known_errors() if error.kind == kind]
-    near = [error for error in alike if error.filesystem in filesystems]
-    chosen, place = (
-        (near, " and ".join(sorted(filesystems))) if len(near) >= _FEWEST else (alike, "any filesystem")
-    )
-    if not chosen:
+    errors = [error for error in alike if error.filesystem in filesystems]
+    place = " and ".join(sorted(filesystems))
+    if len(errors) < _FEWEST:
+        errors, place = alike, "any filesystem"
+    if not errors:
         return Trust(kind, 0, None, None, ())
-    sizes = [abs(error.error_percent) for error in chosen]
-    sources = tuple(dict.fromkeys(error.source for error in chosen))
-    return Trust(f"{kind} on {place}", len(chosen), median(sizes), max(sizes), sources)
+    sizes = [abs(error.error_percent) for error in errors]
+    sources = tuple(dict.fromkeys(error.source for error in errors))
+    return Trust(f"{kind} on {place}", len(errors), median(sizes), max(sizes), sources)
 
 
 def kind_of(scenario: Scenario) -> str:
@@ -108,7 +108,7 @@ def _work_of(workload: object) -> str:
     if isinstance(workload, DdSpec):
         return "writes that wait for the disk" if workload.sync or workload.at_end else "sequential writes"
     if isinstance(workload, FioSpec):
-        if any(map(_given, (workload.fsync, workload.fdatasync, workload.sync, workload.end_fsync))):
+        if any(map(_is_given, (workload.fsync, workload.fdatasync, workload.sync, workload.end_fsync))):
             return "writes that wait for the disk"
         kinds = set(workload.rw) if isinstance(workload.rw, tuple) else {workload.rw}
         if kinds <= {"randwrite"}:
@@ -117,7 +117,7 @@ def _work_of(workload: object) -> str:
     return "other programs"
 
 
-def _given(value: object) -> bool:
+def _is_given(value: object) -> bool:
     """Return whether an option of fio is given, for all of its jobs or for one."""
     return any(value) if isinstance(value, tuple) else bool(value)
 
@@ -127,19 +127,19 @@ def guesses_of_bottleneck(scenario: Scenario, uses: dict[str, float]) -> tuple[s
 
     The list is empty without a bottleneck, and without guesses that belong to its device or its code paths.
     """
-    resource = bottleneck(uses)
+    resource = bottleneck(uses) if uses else None
     if resource is None:
         return "", []
     parts = _paths_of(resource.name)
     kinds = {mount.filesystem.kind for mount in scenario.mounts.values()}
-    near = [
+    candidates = [
         guess
         for guess in guesses_of(scenario)
         if any(part in f".{guess.path}" for part in parts)
         and (".filesystems." not in guess.path or any(f".{kind}." in guess.path for kind in kinds))
     ]
-    near.sort(key=lambda guess: -(guess.high / guess.low if guess.low > 0 else float("inf")))
-    return in_words(resource.name), near
+    candidates.sort(key=lambda guess: -(guess.high / guess.low if guess.low > 0 else float("inf")))
+    return in_words(resource.name), candidates
 
 
 def _paths_of(resource: str) -> tuple[str, ...]:
@@ -155,6 +155,12 @@ def _paths_of(resource: str) -> tuple[str, ...]:
     return ("machine.processors.",)
 
 
+def sensitivity_command(config: str, cases: Sequence[Case]) -> str:
+    """Return the command that shows how far the assumed numbers of one of *cases* move the wall time."""
+    variant = " --variant NAME" if len({case.label for case in cases}) > 1 else ""
+    return f"wbsim sensitivity {config}{variant} --trajectories 2 --sobol 0"
+
+
 def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str) -> list[str]:
     """Return the lines on trust below a table of runs.
 
@@ -168,7 +174,7 @@ def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str
     where, guesses = guesses_of_bottleneck(scenario, first.uses) if first is not None else ("", [])
     if guesses:
         ranges = {guess.path.rpartition(".")[2]: guess.range_text for guess in reversed(guesses)}
-        named = ", ".join(f"{name} {ends}" for name, ends in list(ranges.items())[: -_NAMED - 1 : -1])
-        lines.append(f"guesses about {where}, which holds this run back: {named}")
+        names = ", ".join(f"{name} {ends}" for name, ends in list(ranges.items())[: -_NAMED - 1 : -1])
+        lines.append(f"guesses about {where}, which holds this run back: {names}")
     lines.append(f"what its guesses move: {command}")
     return lines

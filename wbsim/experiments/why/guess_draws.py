@@ -39,30 +39,30 @@ class Drawn(NamedTuple):
 class Draws(NamedTuple):
     """The drawn figures of the case *label*; ``guesses``: so many assumed numbers were drawn.
 
-    ``runs`` of the draws ended, and ``refused`` ones the model refuses.
+    ``runs`` of the draws ended, and the model refuses ``refusals`` of them.
     """
 
     label: str
     guesses: int
     runs: int
-    refused: int
+    refusals: int
     figures: list[Drawn]
 
     def text(self) -> str:
         """Return the table, and a line that says what was drawn."""
         rows = [
-            (f"{drawn.figure} {FIGURES[drawn.figure].unit}", *column_texts(drawn[1:]))
-            for drawn in self.figures
+            (f"{entry.figure} {FIGURES[entry.figure].unit}", *column_texts(entry[1:]))
+            for entry in self.figures
         ]
-        refused = f", and {self.refused} more were refused" if self.refused else ""
+        rest = f", and {self.refusals} more were refused" if self.refusals else ""
         title = (
-            f"{self.label}: {self.guesses} assumed numbers drawn from their ranges, {self.runs} runs{refused}"
+            f"{self.label}: {self.guesses} assumed numbers drawn from their ranges, {self.runs} runs{rest}"
         )
         return f"{title}\n{table(('figure', 'usual', 'median', '2.5 %', '97.5 %'), rows)}"
 
     def document(self) -> dict[str, object]:
         """Return the draws for ``--json``; the figures are in their units."""
-        return {**self._asdict(), "figures": [drawn._asdict() for drawn in self.figures]}
+        return {**self._asdict(), "figures": [entry._asdict() for entry in self.figures]}
 
 
 def drawn_intervals(case: Case, more: Sequence[str], how: How, draws: int) -> Draws:

@@ -8,7 +8,7 @@ from tests.harness import loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.running.execute import How
-from wbsim.experiments.why.drawn import Drawn, Draws, drawn_intervals
+from wbsim.experiments.why.guess_draws import Drawn, Draws, drawn_intervals
 from wbsim.experiments.why.guesses import guesses_of
 
 TEXT = loop_config("fs_mark -S0 -n 60 -s 4096 -L 2 -d a", dirty_mib=2)
@@ -18,10 +18,10 @@ def test_interval_is_the_middle_of_the_draws() -> None:
     """Ten draws: the median lies between both ends, the usual run has no guess drawn, equal calls agree."""
     case = parse(TEXT, "x.toml").cases[0]
     draws = drawn_intervals(case, ["dirty_at_end"], How(processes=1), 10)
-    assert (draws.guesses, draws.runs + draws.refused) == (len(guesses_of(case.scenario)), 10)
-    wall = next(drawn for drawn in draws.figures if drawn.figure == "wall_time")
+    assert (draws.guesses, draws.runs + draws.refusals) == (len(guesses_of(case.scenario)), 10)
+    wall = next(entry for entry in draws.figures if entry.figure == "wall_time")
     assert wall.low < wall.middle < wall.high
-    assert "dirty_at_end" in {drawn.figure for drawn in draws.figures}
+    assert "dirty_at_end" in {entry.figure for entry in draws.figures}
     assert drawn_intervals(case, ["dirty_at_end"], How(processes=1), 10) == draws
     fixed = drawn_intervals(case, [], How(seed=2, processes=1), 5)
     assert fixed.figures[0].usual != wall.usual
