@@ -187,6 +187,9 @@ def test_the_version_names_the_model_and_its_engine() -> None:
         command, capture_output=True, text=True, env={**os.environ, "WBSIM_ENGINE": "light"}, check=True
     )
     assert told.stdout == f"wbsim 0.1.0, model {model_version()}, light engine\n"
+    wrong = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "WBSIM_ENGINE": "x"})
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "wbsim: WBSIM_ENGINE=x is not an engine; use one of simpy, light, compiled\n"
 
 
 @pytest.fixture

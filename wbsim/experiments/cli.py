@@ -64,12 +64,23 @@ class _Version(Action):
         """Print the versions and exit."""
         from importlib.metadata import version
 
-        from wbsim import sim
+        try:
+            from wbsim import sim
+        except ImportError as error:
+            raise SystemExit(_refused_engine(error)) from None
         from wbsim.experiments.running.version import model_version
 
         engine = sim.build.engine(sim.COMPILED)
         print(f"wbsim {version('wbsim')}, model {model_version()}, {engine} engine", flush=True)
         parser.exit()
+
+
+def _refused_engine(error: ImportError) -> int:
+    """Print why the engine cannot be chosen, and return the exit status; raise any other *error* again."""
+    if error.name != "wbsim_compiled":
+        raise error
+    print(f"wbsim: {error}", file=sys.stderr)
+    return 2
 
 
 def _module(command: str) -> Any:
@@ -116,10 +127,7 @@ def _run(arguments: Namespace) -> int:
     try:
         import wbsim.sim  # noqa: F401  chooses the engine
     except ImportError as error:
-        if error.name != "wbsim_compiled":
-            raise
-        print(f"wbsim: {error}", file=sys.stderr)
-        return 2
+        return _refused_engine(error)
     from wbsim.sim.interrupts import Ended, ended_by_signals
 
     try:
