@@ -31,6 +31,7 @@ from tests.experiments.outcomes import RUN
 from wbsim.experiments.captures.report import figure as eras_figure
 from wbsim.experiments.captures.what_if import Issued
 from wbsim.experiments.config.experiment import load
+from wbsim.experiments.pictures.axes import DOTS
 from wbsim.experiments.pictures.disk import disk_picture
 from wbsim.experiments.pictures.facets import usual_lines
 from wbsim.experiments.pictures.latency import latency_picture
@@ -294,7 +295,7 @@ def write_picture(name: str) -> None:
     picture = PICTURES[name]
     figure = picture.draw(DATA / picture.data)
     path = PICTURES_FOLDER / f"{name}.png"
-    figure.savefig(path, format="png", dpi=144, metadata=comments_of(picture, figure))
+    figure.savefig(path, format="png", dpi=DOTS, metadata=comments_of(picture, figure))
 
 
 if __name__ == "__main__":

@@ -23,49 +23,78 @@ MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES: Final = ("-", "--", ":", "-.")
 TITLE_WIDTH: Final = 40
 """The largest number of characters in a line of a panel's title."""
+PICTURE_WIDTH: Final = 4.8
+"""The width of a picture with one panel in a row (inches).
+
+Printed in a column of 8 cm, texts of 9 points then have 6 points, which are readable.
+"""
+DOTS: Final = 216
+"""The dots an inch of a PNG."""
+_TITLE_LETTERS: Final = 58
+"""The letters in a line of a title over `PICTURE_WIDTH`."""
+_LEGEND_LETTERS: Final = 62
+"""The letters in a line of a legend, with those that a sample of each line takes."""
+_SAMPLE_LETTERS: Final = 6
 _LEGIBLE_TICKS: Final = 9
 _WIDE: Final = 20
 """A scale is logarithmic if its largest value is more than this many times its smallest."""
 
 
-def panels(count: int, title: str, height: float = 2.3) -> tuple[Figure, list[Axes]]:
+def panels(count: int, title: str, height: float = 1.7) -> tuple[Figure, list[Axes]]:
     """Return a figure of *count* panels, one below the other, with a common horizontal axis."""
     figure, rows = grid_of(count, 1, title, height)
     return figure, [panel for (panel,) in rows]
 
 
-def grid_of(rows: int, columns: int, title: str, height: float = 2.3) -> tuple[Figure, list[list[Axes]]]:
+def grid_of(rows: int, columns: int, title: str, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
     """Return a figure and its panels by row.
 
     All panels share the horizontal axis, and the panels of a row share the vertical axis.
     """
     from matplotlib.figure import Figure
 
-    width = max(7.2, 3.1 * columns)
-    figure = Figure(figsize=(width, height * rows + 0.9), layout="constrained")
+    width = max(PICTURE_WIDTH, 2.6 * columns)
+    figure = Figure(figsize=(width, height * rows + 0.8), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
-    figure.suptitle(fill(title, round(84 * width / 7.2)), fontsize=10, x=0.02, ha="left")
+    head(figure, title)
     for panel in grid.flat:
+        panel.tick_params(labelsize=8)
         panel.grid(True, which="major", color="0.9", linewidth=0.8)
         panel.spines[["top", "right"]].set_visible(False)
     return figure, [list(row) for row in grid]
 
 
-def legend_below(figure: Figure, *axes: Axes) -> None:
-    """Add a legend below all panels, where it covers nothing, with each line of the panels *axes* once."""
+def head(figure: Figure, title: str) -> None:
+    """Write *title* above all panels, in lines that fit the width of *figure*."""
+    letters = round(_TITLE_LETTERS * figure.get_figwidth() / PICTURE_WIDTH)
+    figure.suptitle(fill(title, letters), fontsize=9.5, x=0.02, ha="left")
+
+
+def legend_below(figure: Figure, *axes: Axes, keys: Sequence[str] = ()) -> None:
+    """Add a legend below all panels, where it covers nothing, with each line of the panels *axes* once.
+
+    *keys*: the settings whose values the legend has; they are its title.
+    """
     handles: dict[str, Any] = {}
     for panel in axes:
         handles = {**dict(zip(*reversed(panel.get_legend_handles_labels()), strict=True)), **handles}
     if len(handles) > 1 or (handles and "base" not in handles):
-        columns = min(4, len(handles))
         figure.legend(
             [*handles.values()],
             [*handles],
+            title=", ".join(keys),
+            title_fontsize=8.5,
             loc="outside lower center",
-            ncols=columns,
+            ncols=legend_columns(figure, [*handles]),
             frameon=False,
-            fontsize=9,
+            fontsize=8.5,
         )
+
+
+def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
+    """Return the number of columns of a legend with *labels* that fits the width of *figure*, at most 4."""
+    letters = _LEGEND_LETTERS * figure.get_figwidth() / PICTURE_WIDTH
+    return max(1, min(4, len(labels), int(letters / (_SAMPLE_LETTERS + max(map(len, labels))))))
 
 
 def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:
@@ -145,4 +174,4 @@ def save_as(kind: str, figure: Figure, path: Path | BinaryIO) -> None:
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": "wbsim"}):
-        figure.savefig(path, format=kind, dpi=144, metadata=_UNDATED[kind])
+        figure.savefig(path, format=kind, dpi=DOTS, metadata=_UNDATED[kind])

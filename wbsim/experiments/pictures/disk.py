@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.layout import filefrag, xfs_bmap
+from wbsim.experiments.formats.table import figure_text
+from wbsim.experiments.pictures.axes import PICTURE_WIDTH, head
 from wbsim.models.interfaces import Filesystem
 from wbsim.models.page_cache.file_pages import FileExtent
 from wbsim.sim.units import MIB, PAGE_BYTES
@@ -121,7 +123,7 @@ def disk_picture(title: str, filesystem: Filesystem) -> Figure:
     extents = np.concatenate(tables)
     used_mib = used_blocks(extents, filesystem.group_blocks) * PAGE_BYTES / MIB
     rows = len(groups)
-    figure = Figure(figsize=(9, 1.5 + min(0.45 * rows, 7)), layout="constrained")
+    figure = Figure(figsize=(PICTURE_WIDTH, 1.3 + min(0.36 * rows, 6)), layout="constrained")
     axes = figure.subplots()
     palette = colormaps["tab20"].resampled(20)
     colours: list[Any] = [palette(i % 20) for i in range(len(tables))]
@@ -133,13 +135,14 @@ def disk_picture(title: str, filesystem: Filesystem) -> Figure:
         axes.axhline(row - 0.5, color="white", linewidth=3)
     names = [f"{filesystem.group_label} {group}" if rows <= 24 else "" for group in groups]
     axes.set_yticks(range(rows), names)
-    axes.set_xlabel("MiB from the start of the group; white: no file")
+    axes.set_xlabel("MiB from the start of the group; white: no file", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     counts = filesystem.extents_per_file()
-    axes.set_title(
-        f"{title}: {len(tables)} files, one colour each; on average {sum(counts) / len(counts):,.4g}"
+    head(
+        figure,
+        f"{title}: {len(tables)} files, one colour each; on average {figure_text(sum(counts) / len(counts))}"
         " extents a file,"
         f" {sum(int(t[:, 2].sum()) for t in tables) * PAGE_BYTES / MIB / sum(counts):.3g} MiB an extent",
-        fontsize=9, loc="left",
-    )  # fmt: skip
+    )
+    axes.tick_params(labelsize=8)
     return figure

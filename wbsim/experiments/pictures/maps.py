@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from wbsim.experiments.formats.table import figure_text
-from wbsim.experiments.pictures.axes import TITLE_WIDTH, figure_label
+from wbsim.experiments.pictures.axes import PICTURE_WIDTH, TITLE_WIDTH, figure_label, head
 from wbsim.experiments.pictures.facets import differing, names_of, ordered, panels_of, settings_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figu
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     columns = min(len(parts), _MAPS_IN_A_ROW)
     rows = -(-len(parts) // columns)
-    size = (max(5.2, 3.6 * columns, 0.55 * len(x_values) * columns), rows * (1.6 + 0.42 * len(y_values)))
+    size = (
+        max(PICTURE_WIDTH, 3.0 * columns, 0.5 * len(x_values) * columns),
+        rows * (1.6 + 0.42 * len(y_values)),
+    )
     figure = Figure(figsize=size, layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for panel in panels[len(parts) :]:
@@ -54,7 +57,7 @@ def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figu
         panel.set(xlabel=x, ylabel=y)
         panel.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
     figure.colorbar(image, ax=panels[: len(parts)], label=figure_label(name))
-    figure.suptitle(title, fontsize=10, x=0.02, ha="left", wrap=True)
+    head(figure, title)
     return figure
 
 

@@ -163,7 +163,7 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, options: Wanted) -> tu
         title = narrowed(results.title, options.where)
         figure = latency_picture(frame, results.outcomes, options.latency, keys, title)
         return f"{options.latency}_latency.png", figure, []
-    x = options.x or (results.axes[0] if results.axes else "variant")
+    x = options.x or _usual_x(frame, results.axes)
     figures = options.y or _telling(frame)
     title = narrowed(results.title, options.where)
     if options.heat is not None:
@@ -179,6 +179,14 @@ def _sweep_picture(results: Results, frame: pd.DataFrame, options: Wanted) -> tu
     )
     figure = line_picture(frame, x, figures, keys, title, plug_requests)
     return f"{_as_file(x)}.png", figure, [knee for name in figures for knee in knees(frame, x, name, keys)]
+
+
+def _usual_x(frame: pd.DataFrame, axes: Sequence[str]) -> str:
+    """Return the first of the swept *axes* whose values are numbers, which a line can follow.
+
+    Without such an axis, return the first axis, and without any axis the variant.
+    """
+    return next((axis for axis in axes if are_numbers(frame[axis])), axes[0] if axes else "variant")
 
 
 def _check_latency(options: Wanted) -> None:
@@ -215,8 +223,14 @@ def _check_map(x: str, options: Wanted, figures: Sequence[str]) -> None:
 def _telling(frame: pd.DataFrame) -> tuple[str, ...]:
     """Return the usual figures for these runs: of layout, of requests, or of operations on files."""
     if frame["extents_per_file"].any():
-        return _OF_LAYOUT
-    return _OF_REQUESTS if frame["write_bandwidth"].any() and not _no_bytes(frame) else _OF_OPERATIONS
+        return _with_values(frame, _OF_LAYOUT)
+    requests = frame["write_bandwidth"].any() and not _no_bytes(frame)
+    return _with_values(frame, _OF_REQUESTS if requests else _OF_OPERATIONS)
+
+
+def _with_values(frame: pd.DataFrame, figures: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the *figures* that any run has, or all if there is none."""
+    return tuple(name for name in figures if frame[name].notna().any()) or tuple(figures)
 
 
 def _no_bytes(frame: pd.DataFrame) -> bool:
@@ -268,10 +282,10 @@ def line_picture(
                 panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", color="0.35")
     for (part_title, _), top, bottom in zip(parts, rows[0], rows[-1], strict=True):
         top.set_title(fill(part_title, TITLE_WIDTH), fontsize=9)
-        bottom.set_xlabel(x)
+        bottom.set_xlabel(x, fontsize=9)
     if plug_requests is not None:
         _mark(rows, plug_requests)
-    legend_below(picture, *chain.from_iterable(rows))
+    legend_below(picture, *chain.from_iterable(rows), keys=[key for key in keys if key != "variant"])
     return picture
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from wbsim.experiments.pictures.axes import COLOURS
+from wbsim.experiments.pictures.axes import COLOURS, PICTURE_WIDTH, head
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ def reproduction_picture(result: Reproduction) -> Figure:
     from matplotlib.ticker import NullFormatter, NullLocator
 
     rows = [row for row in result.rows if row.relative_error is not None and row.published]
-    figure = Figure(figsize=(7.2, 1.6 + 0.22 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(PICTURE_WIDTH, 1.4 + 0.19 * len(rows)), layout="constrained")
     panel = figure.subplots()
     panel.axvspan(1 / _CLOSE, _CLOSE, color="0.93", zorder=0)
     panel.axvline(1, color="0.5", linewidth=1)
@@ -52,8 +52,9 @@ def reproduction_picture(result: Reproduction) -> Figure:
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_yticks(range(len(rows)), [row.id for row in rows], fontsize=8)
     panel.set_ylim(len(rows) - 0.5, -0.5)
-    panel.set_xlabel("simulated / published")
+    panel.set_xlabel("simulated / published", fontsize=9)
+    panel.tick_params(axis="x", labelsize=8)
     panel.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    figure.suptitle("Simulated figures against the published ones", fontsize=10, x=0.02, ha="left")
+    head(figure, "Simulated figures against the published ones")
     return figure

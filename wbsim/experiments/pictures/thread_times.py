@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from zlib import crc32
 
+from wbsim.experiments.formats.table import figure_text
+from wbsim.experiments.pictures.axes import head, legend_columns
 from wbsim.experiments.why.bottlenecks import AWAY, SEEN, Kind, busy_ns
 from wbsim.experiments.why.explain import (
     Result,
@@ -23,6 +26,7 @@ from wbsim.experiments.why.explain import (
     titled,
     verdict,
 )
+from wbsim.models.time_accounting import PATHS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +49,10 @@ _RED: Final = ("#d6163a", "#7a0f24", "#ee7a8f", "#a8456b", "#f7b5c4")
 _STATES: Final = {
     "user": ("#8a8a8a",), "ready": ("#8e6fa8",), "system": _WARM, "waiting": _COLD, "spinning": _RED,
 }  # fmt: skip
+_PLACES: Final = 30
+"""The number of places by name; a place beyond the end of a palette is another shade of a colour."""
+_WIDTH: Final = 5.6
+"""The width of the picture (inches); its bars have texts, so it is wider than others."""
 _WORTH: Final = 0.1
 """In a sweep, a kind of thread that was active for at most this part of every run has no panel."""
 
@@ -95,15 +103,13 @@ def _panel_along(title: str, name: str, runs: Sequence[Run]) -> _Panel:
     return _Panel(
         title,
         [
-            _Bar(f"{run.place} ({rate:,.0f} {unit})", run, kind_named(name, run))
+            _Bar(f"{run.place} ({figure_text(rate, 0)} {unit})", run, kind_named(name, run))
             for run, rate in zip(runs, rates, strict=True)
         ],
     )
 
 
 def _figure(title: str, panels: Sequence[_Panel]) -> Figure:
-    from textwrap import fill
-
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -114,7 +120,8 @@ def _figure(title: str, panels: Sequence[_Panel]) -> Figure:
     if any(_rest_ns(kind, large) >= SEEN * run.length_ns for run, kind in pairs):
         colours[SHORT] = (0.72, 0.7, 0.68, 1.0)
     ratios = [len(panel.bars) + 1 for panel in panels]
-    figure = Figure(figsize=(9.6, 0.34 * sum(ratios) + 0.9 + 0.22 * len(colours) / 4), layout="constrained")
+    height = 0.3 * sum(ratios) + 0.9 + 0.18 * len(colours) / 3
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=ratios)[:, 0]
     for panel, subplot in zip(panels, axes, strict=True):
         for place, bar in enumerate(panel.bars):
@@ -124,13 +131,16 @@ def _figure(title: str, panels: Sequence[_Panel]) -> Figure:
             xlim=(0, 100), ylim=(len(panel.bars) - 0.5, -0.5),
             yticks=range(len(panel.bars)), yticklabels=[bar.label for bar in panel.bars],
         )  # fmt: skip
-        subplot.tick_params(length=0, labelsize=9)
+        subplot.tick_params(length=0, labelsize=8)
         subplot.spines[["top", "right", "left"]].set_visible(False)
         subplot.set_title(panel.title, fontsize=9, loc="left")
     axes[-1].set_xlabel("% of the run; white: idle", fontsize=9)
     handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
-    figure.suptitle(fill(title, 100), fontsize=10, x=0.02, ha="left")
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=legend_columns(figure, [*colours]), frameon=False,
+        fontsize=8,
+    )  # fmt: skip
+    head(figure, title)
     return figure
 
 
@@ -169,7 +179,7 @@ def _draw(panel: Axes, place: int, kind: Kind, length_ns: float, colours: dict[s
 def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour: Any) -> None:
     """Write the cause and the share into a part of a bar, if the part has room for the text."""
     text = f"{cause.partition(' ')[2] or cause} {share:.0f}"
-    if share > 1.1 * len(text):
+    if share > 1.9 * len(text):
         dark = sum(weight * part for weight, part in zip((0.3, 0.59, 0.11), colour, strict=False)) < 0.6
         panel.text(x, y, text, ha="center", va="center", fontsize=7.5, color="white" if dark else "0.15")
 
@@ -177,18 +187,30 @@ def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour:
 def _colours(causes: Sequence[str]) -> dict[str, Any]:
     """Return a different colour for each cause, from the palette of its state.
 
-    Neighbours in a palette differ in hue or much in lightness.
+    A cause has the same colour in all pictures, except where two causes of one picture would share it: then
+    the later one has another shade.
     """
     from matplotlib.colors import to_rgba
 
     colours: dict[str, Any] = {}
-    counts: dict[str, int] = {}
     for cause in causes:
-        state = cause.split(" ")[0]
-        place = counts[state] = counts.get(state, -1) + 1
-        again, place = divmod(place, len(_STATES[state]))
-        colours[cause] = _shade(to_rgba(_STATES[state][place]), again)
+        state, _, detail = cause.partition(" ")
+        palette = _STATES[state]
+        again, place = divmod(_usual_place(state, detail), len(palette))
+        while (colour := _shade(to_rgba(palette[place]), again)) in colours.values():
+            again += 1
+        colours[cause] = colour
     return colours
+
+
+def _usual_place(state: str, detail: str) -> int:
+    """Return the place of a cause in the palette of its *state*: in the order of a page's path, or by name.
+
+    >>> _usual_place("system", "create") < _usual_place("system", "write") < _usual_place("system", "commit")
+    True
+    """
+    paths = list(PATHS)
+    return paths.index(detail) if state == "system" and detail in paths else crc32(detail.encode()) % _PLACES
 
 
 def _shade(colour: Sequence[float], again: int) -> tuple[float, ...]:

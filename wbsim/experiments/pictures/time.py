@@ -35,7 +35,7 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     reads = any(outcome.levels[f"{disk} reads"][-1] for outcome in runs for disk in outcome.disks)
     absent = {*(() if iterations else (_FILES,)), *(() if reads else (_R_AWAIT,))}
     names = [name for name in _PANELS if name not in absent]
-    figure, rows = panels(len(names), title, height=1.6)
+    figure, rows = panels(len(names), title, height=1.15)
     panel = dict(zip(names, rows, strict=True))
     step_s = max(outcome.levels["time_ns"][-1] for outcome in runs) / S / _BINS
     for outcome, colour in zip(runs, cycle(COLOURS), strict=False):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from textwrap import fill
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from wbsim.experiments.pictures.axes import COLOURS, figure_label
+from wbsim.experiments.pictures.axes import COLOURS, PICTURE_WIDTH, figure_label, head
 from wbsim.experiments.why.sensitivity import TORNADO, Sensitivity
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def tornado(result: Sensitivity) -> Figure:
         effect for effect in result.effects[:TORNADO] if effect.low is not None and effect.high is not None
     ]
     effects.sort(key=lambda effect: abs((effect.high or 0) - (effect.low or 0)))
-    figure = Figure(figsize=(9.6, 1.5 + 0.34 * len(effects)), layout="constrained")
+    figure = Figure(figsize=(PICTURE_WIDTH, 1.5 + 0.34 * len(effects)), layout="constrained")
     panel = figure.subplots()
     for place, effect in enumerate(effects):
         ends = [(effect.low, COLOURS[0]), (effect.high, COLOURS[1])]
@@ -33,12 +33,14 @@ def tornado(result: Sensitivity) -> Figure:
         for end, colour in sorted(ends, key=lambda end: -abs((end[0] or 0) - result.value)):
             assert end is not None
             panel.barh(place, end - result.value, left=result.value, color=colour, height=0.7)
-    names = [f"{effect.guess.path}\n{effect.guess.range_text}" for effect in effects]
+    paths = distinct_ends([effect.guess.path for effect in effects])
+    names = [f"{path}\n{effect.guess.range_text}" for path, effect in zip(paths, effects, strict=True)]
     panel.set_yticks(range(len(effects)), names, fontsize=7.5)
     panel.axvline(result.value, color="0.3", linewidth=1)
     if result.interval is not None:
         panel.axvspan(*result.interval, color="0.92", zorder=0)
-    panel.set_xlabel(figure_label(result.figure))
+    panel.set_xlabel(figure_label(result.figure), fontsize=9)
+    panel.tick_params(axis="x", labelsize=8)
     panel.spines[["top", "right", "left"]].set_visible(False)
     panel.tick_params(axis="y", length=0)
     figure.legend(
@@ -48,5 +50,24 @@ def tornado(result: Sensitivity) -> Figure:
         ],
         loc="outside lower center", ncols=2, frameon=False, fontsize=8,
     )  # fmt: skip
-    figure.suptitle(fill(result.title, 100), fontsize=10, x=0.02, ha="left")
+    head(figure, result.title)
     return figure
+
+
+def distinct_ends(paths: Sequence[str]) -> list[str]:
+    """Return the end of each of *paths*: its last part, or as many as distinguish it from all others.
+
+    >>> distinct_ends(["machine.cv", "a.members[0].seek", "a.members[1].seek"])
+    ['cv', 'members[0].seek', 'members[1].seek']
+    """
+    ends = []
+    for path in paths:
+        parts = path.split(".")
+        count = next(
+            count
+            for count in range(1, len(parts) + 1)
+            if sum(f".{other}".endswith("." + ".".join(parts[-count:])) for other in paths) == 1
+            or count == len(parts)
+        )
+        ends.append(".".join(parts[-count:]))
+    return ends
