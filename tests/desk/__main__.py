@@ -11,6 +11,9 @@ python -m tests.desk predictions: print the table of the unseen rows.
 
 python -m tests.desk errors: write the errors of all tables into wbsim/experiments/data/errors.csv.
 
+python -m tests.desk usual predict | measure | table: the same for usual commands (docs/measurements.md Z),
+with the costs of usual.toml.
+
 python -m tests.desk own: measure this machine's costs, and print its runs next to the model's.
 
 Words choose the rows whose names contain one of them.  ``python -m tests.documents desk`` writes the table of
@@ -25,8 +28,18 @@ from pathlib import Path
 from typing import Final
 
 from tests.desk import errors, kernel, model, own, table
-from tests.desk.results import MEASURED, PREDICTED, UNSEEN, load, middle, save
-from tests.desk.rows import Row, key, rows, unseen
+from tests.desk.results import (
+    MEASURED,
+    PREDICTED,
+    UNSEEN,
+    USUAL,
+    USUAL_MACHINE,
+    USUAL_PREDICTED,
+    load,
+    middle,
+    save,
+)
+from tests.desk.rows import Row, key, rows, unseen, usual
 
 RUNS: Final = 5
 
@@ -62,6 +75,15 @@ if __name__ == "__main__":
                 print(line, flush=True)
         case ["predictions"]:
             for line in table.unseen_lines():
+                print(line, flush=True)
+        case ["usual", "predict"]:
+            like = str(USUAL_MACHINE)
+            seen = {key(row): [model.measure(row, seed, like) for seed in SEEDS] for row in usual()}
+            save(USUAL_PREDICTED, seen)
+        case ["usual", "measure"]:
+            _measure(list(usual()), USUAL, len(SEEDS))
+        case ["usual", "table"]:
+            for line in table.usual_lines():
                 print(line, flush=True)
         case ["own"]:
             for line in own.lines():

@@ -18,6 +18,8 @@ ROOT: Final = Path(__file__).parents[2]
 ERRORS: Final = ROOT / "wbsim" / "experiments" / "data" / "errors.csv"
 _SECTION: Final = re.compile(r"^## ([A-Z])\. ")
 _ROW: Final = re.compile(r"^\| (xfs|ext4) (?:\d+M )?([^|]+?) \| ([\d.e+]+)(~?) ([+-]\d+)% \|")
+_ROW_OF_PAIRS: Final = re.compile(r"^\| (xfs|ext4) ([^|]+?) \| \d+ \| ([\d.]+)(~?), [\d.]+, ([+-]\d+)% \|")
+"""A row of section Z: the number of runs, then the kernel's wall time, the model's, and the error."""
 _REPORT: Final = re.compile(
     r"^ {4}((?:P13|V13|N10|W25)-\S+) .* (s|files/s|MB/s|MiB/s) .*? ([+-][\d.]+) %\s+predicted"
 )
@@ -45,7 +47,7 @@ def kind_of(run: str) -> str:
         return "several programs"
     if "fs_mark" in programs:
         return "small files"
-    return "random writes" if "randwrite" in words else "sequential writes"
+    return "random writes" if {"randwrite", "random"} & set(words) else "sequential writes"
 
 
 def of_measurements(text: str) -> Iterator[Error]:
@@ -54,7 +56,7 @@ def of_measurements(text: str) -> Iterator[Error]:
     for line in text.splitlines():
         if (heading := _SECTION.match(line)) is not None:
             section = heading[1]
-        row = _ROW.match(line)
+        row = _ROW.match(line) or _ROW_OF_PAIRS.match(line)
         if row is not None and not row[4]:
             yield Error(kind_of(row[2]), row[1], f"measurements {section}", row[2], float(row[5]))
 

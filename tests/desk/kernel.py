@@ -22,8 +22,8 @@ _TMPFS: Final = Path("/mnt/desk-tmpfs")
 _VM: Final = Path("/proc/sys/vm")
 _SECOND: Final = Path("/sys/devices/system/cpu/cpu1/online")
 _MKFS: Final = {
-    "xfs": "mkfs.xfs -q -f -d agcount=4 {}",
-    "ext4": "mkfs.ext4 -q -F {}",
+    "xfs": "mkfs.xfs -q -f -K -d agcount=4 {}",
+    "ext4": "mkfs.ext4 -q -F -E nodiscard {}",
 }
 _OPTIONS: Final = {"xfs": "noatime", "ext4": "noatime,init_itable=0"}
 _PF_KTHREAD: Final = 0x200000

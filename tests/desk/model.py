@@ -14,8 +14,8 @@ from wbsim.models.workloads.spec import Iteration
 from wbsim.sim.units import S
 
 
-def configuration(row: Row) -> str:
-    """Return the configuration of *row*."""
+def configuration(row: Row, like: str = "desk-vm") -> str:
+    """Return the configuration of *row* on the machine *like*."""
     most, background = row.dirty_bytes
     programs = "\n".join(
         f"programs.p{number} = {json.dumps(command)}" for number, command in enumerate(row.commands)
@@ -23,7 +23,7 @@ def configuration(row: Row) -> str:
     return f"""
 title = "{row.name}"
 [scenario]
-machine.like = "desk-vm"
+machine.like = "{like}"
 machine.processors.count = {row.processors}
 kernel.like = "6.18"
 kernel.dirty.dirty_bytes = "{most} B"
@@ -34,9 +34,9 @@ sync_after = true
 """
 
 
-def measure(row: Row, seed: int = 1) -> Result:
-    """Simulate *row* once; return its result."""
-    (case,) = parse(configuration(row), row.name).cases
+def measure(row: Row, seed: int = 1, like: str = "desk-vm") -> Result:
+    """Simulate *row* once on the machine *like*; return its result."""
+    (case,) = parse(configuration(row, like), row.name).cases
     machine = build(case.scenario, seed)
     lines: dict[str, list[Iteration]] = {name: [] for name in machine.programs}
     for name, program in machine.programs.items():

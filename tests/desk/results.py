@@ -13,6 +13,12 @@ PREDICTED: Final = Path(__file__).with_name("predicted.csv")
 """The model's results of the unseen rows, from before they were measured."""
 UNSEEN: Final = Path(__file__).with_name("unseen.csv")
 """The kernel's results of the unseen rows, and of some known ones in the same hour."""
+USUAL: Final = Path(__file__).with_name("usual.csv")
+"""The kernel's results of `rows.usual`."""
+USUAL_PREDICTED: Final = Path(__file__).with_name("usual_predicted.csv")
+"""The model's results of `rows.usual`, from before they were measured, with the costs of `USUAL_MACHINE`."""
+USUAL_MACHINE: Final = Path(__file__).with_name("usual.toml")
+"""This machine, with the costs that were measured before the predictions."""
 SETTLED: Final = 0.2
 """The largest spread of a column that is compared."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from wbsim.sim.units import MIB
@@ -10,6 +11,8 @@ from wbsim.sim.units import MIB
 MOUNT: Final = "/mnt/desk"
 DISK: Final = "loop0"
 IMAGE_BYTES: Final = 8 << 30
+JOBS: Final = Path(__file__).with_name("jobs")
+"""The job files of `usual`."""
 
 
 class Row(NamedTuple):
@@ -85,3 +88,17 @@ def unseen() -> Iterator[Row]:
         yield Row("fio write 2x1x128m and randwrite 1x1x64m", filesystem, 64, both)
     yield Row("fs_mark 4k x2", "xfs", 32, [_fs_mark(2, 4096, 16_000)], processors=1)
     yield Row("fio randwrite 2x1x64m", "ext4", 64, [_fio("randwrite", 2, 1, 64)], processors=1)
+
+
+def usual() -> Iterator[Row]:
+    """Yield usual commands at the largest size that this machine has memory for, and sixteen writers."""
+    commands = {
+        "fio random": f"fio {JOBS}/random.fio",
+        "fio sequential": f"fio {JOBS}/sequential.fio",
+        "fs_mark": f"fs_mark -k -D 10000 -S0 -n 100000 -s 4096 -L 2 -d {MOUNT}/1 -d {MOUNT}/2",
+        "dd": f"dd if=/dev/zero of={MOUNT}/1/f bs=1M count=6144",
+        "fio sixteen": f"fio {JOBS}/sixteen.fio",
+    }
+    for name, command in commands.items():
+        for filesystem in ("xfs", "ext4"):
+            yield Row(name, filesystem, 1024, [command])

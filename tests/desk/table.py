@@ -7,8 +7,19 @@ from statistics import median
 from typing import Final
 
 from tests.desk import model
-from tests.desk.results import MEASURED, PREDICTED, SETTLED, UNSEEN, Result, load, middle, spread
-from tests.desk.rows import Row, key, rows, unseen
+from tests.desk.results import (
+    MEASURED,
+    PREDICTED,
+    SETTLED,
+    UNSEEN,
+    USUAL,
+    USUAL_PREDICTED,
+    Result,
+    load,
+    middle,
+    spread,
+)
+from tests.desk.rows import Row, key, rows, unseen, usual
 
 HEADS: Final = (
     "wall, s",
@@ -60,6 +71,12 @@ def unseen_lines() -> Iterator[str]:
         for name, runs in measured.items()
     }
     yield from _table((key(row), scaled[key(row)], middle(predicted[key(row)])) for row in unseen())
+
+
+def usual_lines() -> Iterator[str]:
+    """Yield the table of the usual commands, with the predictions of before, and times as measured."""
+    measured, predicted = load(USUAL), load(USUAL_PREDICTED)
+    yield from _table((key(row), measured[key(row)], middle(predicted[key(row)])) for row in usual())
 
 
 def _table(compared: Iterable[tuple[str, Sequence[Result], Result]]) -> Iterator[str]:

@@ -8,8 +8,19 @@ import pytest
 
 from tests.desk import errors, model, own
 from tests.desk.kernel import rate_of
-from tests.desk.results import MEASURED, PREDICTED, SETTLED, Result, load, middle, save, spread
-from tests.desk.rows import Row, key, rows, unseen
+from tests.desk.results import (
+    MEASURED,
+    PREDICTED,
+    SETTLED,
+    USUAL,
+    USUAL_PREDICTED,
+    Result,
+    load,
+    middle,
+    save,
+    spread,
+)
+from tests.desk.rows import Row, key, rows, unseen, usual
 
 KERNEL = load(MEASURED)
 ROWS = {key(row): row for row in rows()}
@@ -37,6 +48,13 @@ def test_unseen_rows_are_predicted_and_new() -> None:
     assert len(set(names)) == len(names) == 12
     assert not ROWS.keys() & set(names)
     assert {name: len(runs) for name, runs in load(PREDICTED).items()} == dict.fromkeys(names, 3)
+
+
+def test_usual_commands_were_predicted_and_measured() -> None:
+    """Ten rows have three predictions each, and at least one measurement."""
+    names = {key(row) for row in usual()}
+    assert load(USUAL).keys() == names
+    assert {name: len(runs) for name, runs in load(USUAL_PREDICTED).items()} == dict.fromkeys(names, 3)
 
 
 def test_row_with_one_processor_says_so() -> None:
@@ -119,8 +137,10 @@ def test_shipped_errors_are_those_of_the_documents() -> None:
 def test_errors_are_read_from_both_kinds_of_tables() -> None:
     """A "~" marks a result that scatters, and a calibrated row is no prediction."""
     text = "## H. x\n| xfs 32M fs_mark 4k x1 | 1.65 -9% | 2 |\n| ext4 64M dd 1 x 5m | 0.37~ -48% | 2 |\n"
+    text += "## Z. y\n| ext4 fio random | 1 | 3.09, 2.11, -32% | 6 |\n| xfs dd | 2 | 2.88~, 2.3, -20% | 2 |\n"
     assert list(errors.of_measurements(text)) == [
-        errors.Error("small files", "xfs", "measurements H", "fs_mark 4k x1", -9.0)
+        errors.Error("small files", "xfs", "measurements H", "fs_mark 4k x1", -9.0),
+        errors.Error("random writes", "ext4", "measurements Z", "fio random", -32.0),
     ]
     table = (
         "    W25-A-bm-p  759.0  MiB/s  1 036  -  +36.5 %   predicted\n"
