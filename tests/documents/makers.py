@@ -172,7 +172,7 @@ def advised(directory: Path) -> dict[str, str]:
 
 def two_disks(directory: Path) -> dict[str, str]:
     """Return the output of a run with a program on each of two disks."""
-    text = printed("run", str(CONFIGS / "two_disks.toml"))
+    text = printed("run", "two_disks.toml")
     command = "$ wbsim run two_disks.toml\n"
     return {"two-disks": command + text[text.index("Two kinds") :].rstrip()}
 

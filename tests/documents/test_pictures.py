@@ -53,7 +53,7 @@ def test_texts_of_a_figure_are_its_words() -> None:
     [
         (thread_times, "SHORT", "all that is shorter", "lives"),
         (plots, "figure_label", str.upper, "extents"),
-        (tornado_picture, "amount", lambda value, _: f"{value:g}", "tornado-p13"),
+        (tornado_picture, "distinct_ends", list, "tornado-p13"),
     ],
 )
 def test_changed_text_in_the_drawing_code_is_seen(

@@ -125,12 +125,13 @@ def test_sensitivity_table_shows_effects_in_percent() -> None:
         "",
         "assumed number  value   range  mu* %  sigma %  at low  at high    S1    ST",
         "--------------  -----  ------  -----  -------  ------  -------  ----  ----",
-        "a.b                 4  1 .. 9   30.0      5.0     8.0     12.0  0.75  0.80",
+        "b                   4  1 .. 9   30.0      5.0     8.0     12.0  0.75  0.80",
         "c                   2  1 .. 3    2.0      1.0     9.9     10.1     -     -",
         "d                   5  0 .. 7    0.5      0.0       -        -     -     -",
         "",
         "wall_time is 10 s; within the assumed ranges, 7.5 .. 13 (95 % of Sobol's runs)",
-        "3 assumed numbers, of which 1 change it by less than 1 %; 44 runs, 3 of them refused",
+        "3 assumed numbers, of which 1 change it by less than 1 %; 44 runs, 3 of them refused;"
+        " wbsim show prints the complete keys",
     ]
 
 

@@ -62,7 +62,7 @@ def test_disk_picture_has_a_row_for_each_group() -> None:
     assert [text.get_text() for text in axes.get_yticklabels()] == ["AG 0", "AG 1"]
     assert image.get_extent() == [0, 0.75, 1.5, -0.5]
     assert axes.get_xlabel() == "MiB from the start of the group; white: no file"
-    assert axes.get_title(loc="left") == (
+    assert figure.get_suptitle().replace("\n", " ") == (
         "A run: 2 files, one colour each; on average 1.5 extents a file, 0.25 MiB an extent"
     )
     data: Any = image.get_array()

@@ -111,7 +111,7 @@ def test_a_heat_map_has_panels_of_another_key() -> None:
     assert [of.get_title() for of in maps] == [f"kernel = {name}" for name in "abcd"]
     numbers = {text.get_position(): text.get_text() for text in maps[1].texts}
     assert numbers == {(0, 0): "10.5", (0, 1): "50.5", (1, 0): "90.5", (1, 1): "130.5"}
-    assert [on.get_subplotspec().rowspan.start for on in maps] == [0, 0, 0, 1]
+    assert [on.get_subplotspec().rowspan.start for on in maps] == [0, 0, 1, 1]
 
 
 def test_an_unknown_figure_is_left_out() -> None:

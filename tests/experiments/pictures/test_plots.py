@@ -72,7 +72,7 @@ def test_figure_is_drawn_against_the_swept_key() -> None:
     assert words.get_text() == "a plug holds 2 requests"
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["new", "old"]
-    assert figure.get_suptitle().count("\n") == 2
+    assert figure.get_suptitle().count("\n") == 3
     assert list(rate.get_xticks()) == [1, 4]
 
 

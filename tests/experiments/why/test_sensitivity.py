@@ -111,7 +111,7 @@ def test_effects_of_a_known_model_are_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert f"of which {len(rest)} change it by less than 1 %" in text
     json.dumps(found.document())
     panel = tornado(found).axes[0]
-    assert panel.get_yticklabels()[-1].get_text().startswith(WAKE)
+    assert panel.get_yticklabels()[-1].get_text().startswith("wake_time")
     assert len(panel.patches) == 2 * TORNADO + 1, "two halves of each bar, and the band of the interval"
 
 

@@ -12,7 +12,7 @@ from wbsim.experiments.captures.conditions import Conditions
 from wbsim.experiments.captures.verdict import Verdict
 from wbsim.experiments.captures.what_if import Issued
 from wbsim.experiments.formats.table import table
-from wbsim.experiments.pictures.axes import COLOURS, save_png
+from wbsim.experiments.pictures.axes import COLOURS, PICTURE_WIDTH, head, save_png
 from wbsim.experiments.running.store import replace_whole
 from wbsim.models.catalogue.kernels import PLUG_RULES
 from wbsim.sim.units import KIB, SECTOR_BYTES
@@ -158,14 +158,14 @@ def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str,
 def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Figure:
     """Return the picture of a what-if.
 
-    The left panel has the number of requests that each era would have issued.  The right panel has the bytes
+    The upper panel has the number of requests that each era would have issued.  The lower panel has the bytes
     by request size, for the capture's era and the era that was asked for.  *eras* contains both.
     """
     from matplotlib.figure import Figure
 
-    drawing = Figure(figsize=(8.4, 4.2), layout="constrained")
-    drawing.suptitle(title, fontsize=10, x=0.02, ha="left")
-    counts, sizes = drawing.subplots(1, 2, width_ratios=(1, 1.15))
+    drawing = Figure(figsize=(PICTURE_WIDTH, 5.4), layout="constrained")
+    head(drawing, title)
+    counts, sizes = drawing.subplots(2, 1, height_ratios=(1.4, 1))
     own, what_if_era = conditions.era, conditions.what_if_era or conditions.era
     colours = {own: COLOURS[0], what_if_era: COLOURS[1]} if own != what_if_era else {own: COLOURS[0]}
     names = sorted(eras, key=[*PLUG_RULES, *eras].index)
@@ -186,14 +186,15 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
         label = f"{name}, this capture's" if name == own else name
         sizes.bar(places, [mebibytes[place] / 2**20 for place in classes], width, color=colour, label=label)
     sizes.set_xticks(
-        range(len(classes)), [_label(place).replace("<=", "≤ ") for place in classes], fontsize=8, rotation=35
+        range(len(classes)), [_label(place).replace("<=", "≤ ") for place in classes], fontsize=8
     )
     sizes.set(xlabel="request size, bytes", ylabel="MiB written in such requests")
-    sizes.legend(frameon=False)
+    sizes.legend(frameon=False, fontsize=8.5)
     for panel in (counts, sizes):
         panel.spines[["top", "right"]].set_visible(False)
     counts.grid(True, axis="x", color="0.9")
     sizes.grid(True, axis="y", color="0.9")
     for panel in (counts, sizes):
         panel.set_axisbelow(True)
+        panel.tick_params(labelsize=8)
     return drawing

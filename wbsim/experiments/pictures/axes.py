@@ -94,7 +94,7 @@ def legend_below(figure: Figure, *axes: Axes, keys: Sequence[str] = ()) -> None:
 def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
     """Return the number of columns of a legend with *labels* that fits the width of *figure*, at most 4."""
     letters = _LEGEND_LETTERS * figure.get_figwidth() / PICTURE_WIDTH
-    return max(1, min(4, len(labels), int(letters / (_SAMPLE_LETTERS + max(map(len, labels))))))
+    return max(1, min(4, len(labels), int(letters / (_SAMPLE_LETTERS + max(map(len, labels), default=0)))))
 
 
 def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:

@@ -88,7 +88,7 @@ def latency_picture(
     for panel in row:
         _scale(panel, most)
     row[0].set_ylabel("take at most", fontsize=9)
-    legend_below(figure, *row)
+    legend_below(figure, *row, keys=[key for key in keys if key != "variant"])
     return figure
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-_MAPS_IN_A_ROW: Final = 3
+_MAPS_IN_A_ROW: Final = 2
 Cell = tuple[object, object]
 """A value of the vertical setting, and a value of the horizontal setting."""
 

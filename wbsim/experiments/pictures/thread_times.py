@@ -7,6 +7,7 @@ is white.  Causes that are short in every bar are drawn as one part.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
@@ -49,6 +50,7 @@ _RED: Final = ("#d6163a", "#7a0f24", "#ee7a8f", "#a8456b", "#f7b5c4")
 _STATES: Final = {
     "user": ("#8a8a8a",), "ready": ("#8e6fa8",), "system": _WARM, "waiting": _COLD, "spinning": _RED,
 }  # fmt: skip
+_TITLE_LETTERS: Final = 60
 _PLACES: Final = 30
 """The number of places by name; a place beyond the end of a palette is another shade of a colour."""
 _WIDTH: Final = 5.6
@@ -133,7 +135,7 @@ def _figure(title: str, panels: Sequence[_Panel]) -> Figure:
         )  # fmt: skip
         subplot.tick_params(length=0, labelsize=8)
         subplot.spines[["top", "right", "left"]].set_visible(False)
-        subplot.set_title(panel.title, fontsize=9, loc="left")
+        subplot.set_title(fill(panel.title, _TITLE_LETTERS), fontsize=9, loc="left")
     axes[-1].set_xlabel("% of the run; white: idle", fontsize=9)
     handles = [Patch(color=colour, label=cause) for cause, colour in colours.items()]
     figure.legend(

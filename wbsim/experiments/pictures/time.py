@@ -25,17 +25,18 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
 
     * files a second, of each program with several iterations.
     * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
-    * the number of flushers, and of threads that the throttle holds.
+    * the number of flushers, and of threads that the throttle holds if it holds any.
     * MiB that are dirty or under writeback, with the thresholds.
     """
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import MaxNLocator, NullFormatter
 
     runs = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
     iterations = any(len(outcome.samples) > 1 for outcome in runs)
     reads = any(outcome.levels[f"{disk} reads"][-1] for outcome in runs for disk in outcome.disks)
-    absent = {*(() if iterations else (_FILES,)), *(() if reads else (_R_AWAIT,))}
+    held = any(any(outcome.levels["held_writers"]) for outcome in runs)
+    absent = {name for name, there in ((_FILES, iterations), (_R_AWAIT, reads), (_HELD, held)) if not there}
     names = [name for name in _PANELS if name not in absent]
-    figure, rows = panels(len(names), title, height=1.15)
+    figure, rows = panels(len(names), title, height=1.2)
     panel = dict(zip(names, rows, strict=True))
     step_s = max(outcome.levels["time_ns"][-1] for outcome in runs) / S / _BINS
     for outcome, colour in zip(runs, cycle(COLOURS), strict=False):
@@ -50,7 +51,8 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             disk_label = label if len(disks) == 1 else f"{label}: {disk}"
             _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": disk_label})
         panel[_FLUSHERS].plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
-        panel[_HELD].plot(*means_of(seconds, levels["held_writers"], step_s), **style)
+        if held:
+            panel[_HELD].plot(*means_of(seconds, levels["held_writers"], step_s), **style)
         panel[_DIRTY].plot(seconds, levels["dirty"] + levels["writeback"], **style)
         for threshold in ("background", "limit"):
             panel[_DIRTY].plot(seconds, levels[threshold], color=colour, linewidth=0.7, linestyle=":")
@@ -59,10 +61,12 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
         values = [float(y) for line in axes.lines for y in np.asarray(line.get_ydata(), float)]
         if name in (_W_AWAIT, _R_AWAIT) and values and max(values) > 10 * min(values) > 0:
             axes.set_yscale("log")  # a flash drive and a disk differ by three powers of ten
+            axes.yaxis.set_minor_formatter(NullFormatter())
         else:
             axes.set_ylim(0, None)
     panel[_FLUSHERS].yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    panel[_HELD].set_ylim(0, max(1, panel[_HELD].get_ylim()[1]))
+    if held:
+        panel[_HELD].set_ylim(0, max(1, panel[_HELD].get_ylim()[1]))
     panel[_DIRTY].set_xlabel("simulated time, s")
     panel[_DIRTY].set_xlim(0, None)
     legend_below(figure, panel[_REQUESTS])
@@ -70,7 +74,7 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
 
 
 _FILES: Final = "files / s"
-_REQUESTS: Final = "write requests / s"
+_REQUESTS: Final = "requests / s"
 _BANDWIDTH: Final = "MB / s"
 _W_AWAIT: Final = "w_await, ms"
 _R_AWAIT: Final = "r_await, ms"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wbsim.experiments.pictures.axes import COLOURS, PICTURE_WIDTH, figure_label, head
+from wbsim.experiments.why.guesses import distinct_ends
 from wbsim.experiments.why.sensitivity import TORNADO, Sensitivity
 
 if TYPE_CHECKING:
@@ -52,22 +52,3 @@ def tornado(result: Sensitivity) -> Figure:
     )  # fmt: skip
     head(figure, result.title)
     return figure
-
-
-def distinct_ends(paths: Sequence[str]) -> list[str]:
-    """Return the end of each of *paths*: its last part, or as many as distinguish it from all others.
-
-    >>> distinct_ends(["machine.cv", "a.members[0].seek", "a.members[1].seek"])
-    ['cv', 'members[0].seek', 'members[1].seek']
-    """
-    ends = []
-    for path in paths:
-        parts = path.split(".")
-        count = next(
-            count
-            for count in range(1, len(parts) + 1)
-            if sum(f".{other}".endswith("." + ".".join(parts[-count:])) for other in paths) == 1
-            or count == len(parts)
-        )
-        ends.append(".".join(parts[-count:]))
-    return ends

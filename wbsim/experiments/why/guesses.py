@@ -86,6 +86,25 @@ class Guess(NamedTuple):
         return (value - self.low) / (self.high - self.low)
 
 
+def distinct_ends(paths: Sequence[str]) -> list[str]:
+    """Return the end of each of *paths*: its last part, or as many as distinguish it from all others.
+
+    >>> distinct_ends(["machine.cv", "a.members[0].seek", "a.members[1].seek"])
+    ['cv', 'members[0].seek', 'members[1].seek']
+    """
+    ends = []
+    for path in paths:
+        parts = path.split(".")
+        count = next(
+            count
+            for count in range(1, len(parts) + 1)
+            if sum(f".{other}".endswith("." + ".".join(parts[-count:])) for other in paths) == 1
+            or count == len(parts)
+        )
+        ends.append(".".join(parts[-count:]))
+    return ends
+
+
 def guesses_of(scenario: Scenario) -> list[Guess]:
     """Return the assumed numbers of *scenario* that have a range."""
     return [

@@ -29,7 +29,7 @@ from wbsim.experiments.formats.table import column_texts, figure_text, table
 from wbsim.experiments.results.figures import FIGURES, number_or_nan
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import MOST_RUNS
-from wbsim.experiments.why.guesses import Guess, GuessRuns, guesses_of
+from wbsim.experiments.why.guesses import Guess, GuessRuns, distinct_ends, guesses_of
 from wbsim.experiments.why.refusals import Refusal
 
 LEVELS: Final = 4
@@ -89,16 +89,18 @@ class Sensitivity:
     def text(self) -> str:
         """Return the table, the answer, and a line for each reason of a refusal."""
         effects = self.effects[:TORNADO]
+        sobol = [[effect.first for effect in effects], [effect.total for effect in effects]]
+        if all(share is None for shares in sobol for share in shares):
+            sobol = []
         columns = [
-            [effect.guess.path for effect in effects],
+            distinct_ends([effect.guess.path for effect in effects]),
             [amount(effect.guess.value, effect.guess.unit) for effect in effects],
             [effect.guess.range_text for effect in effects],
             [_percent(effect.mu_star, self.value) for effect in effects],
             [_percent(effect.sigma, self.value) for effect in effects],
             column_texts([number_or_nan(effect.low) for effect in effects]),
             column_texts([number_or_nan(effect.high) for effect in effects]),
-            [figure_text(number_or_nan(effect.first), 2) for effect in effects],
-            [figure_text(number_or_nan(effect.total), 2) for effect in effects],
+            *([figure_text(number_or_nan(share), 2) for share in shares] for shares in sobol),
         ]
         rows = list(zip(*columns, strict=True))
         header = ("assumed number", "value", "range", "mu* %", "sigma %", "at low", "at high", "S1", "ST")
@@ -113,11 +115,17 @@ class Sensitivity:
         counts += f" {self.runs} runs"
         if self.refusal_count:
             counts += f", {self.refusal_count} of them refused"
+        counts += "; wbsim show prints the complete keys"
         reasons = [
             "\n".join(["refused runs, by reason:", *(f"  {refusal.text()}" for refusal in self.refusals)])
         ]
         return "\n\n".join(
-            [self.title, table(header, rows), f"{answer}\n{counts}", *(reasons if self.refusals else [])]
+            [
+                self.title,
+                table(header[: len(columns)], rows),
+                f"{answer}\n{counts}",
+                *(reasons if self.refusals else []),
+            ]
         )
 
 
