@@ -389,6 +389,14 @@ def test_layout_prints_files_as_xfs_bmap_or_filefrag(
     assert told.out == as_xfs
     assert told.err == f"wrote {out / 'disk.png'}\n"
     assert (out / "disk.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["layout", str(config), "--variant", "b", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    extents = document["extents"]
+    assert document["mount"] == "mnt"
+    assert sum(extent["length_bytes"] for extent in extents) == 3 * 2**20
+    assert {extent["file"] for extent in extents} == {0, 1, 2}
+    assert extents[0]["file_offset_bytes"] == 0
+    assert extents[0]["disk_offset_bytes"] > 0
 
 
 def test_small_files_have_no_layout(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -443,3 +443,45 @@ def test_file_of_a_disk_can_be_copied(capsys: pytest.CaptureFixture[str]) -> Non
     }  # fmt: skip
     assert main(["list", "disks", "pm9a4"]) == 2
     assert capsys.readouterr().err == "wbsim: list: pm9a4: unknown name; did you mean pm9a3?\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("machine", "machine "),
+        ("drives", "class "),
+        ("kern", "kernel "),
+        ("release", "kernel "),
+        ("wall_time", "figure "),
+        ("fsmark", "command "),
+        ("6.1", "kernel "),
+        ("plug.tried", "kernel.plug.tried"),
+        ("p13-xfs", "purpose = "),
+        ("pm9a3", "purpose = "),
+    ],
+)
+def test_list_guesses_what_a_word_means(word: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A word is a kind, another word for a kind, its beginning, or a name of any kind."""
+    assert any(entry.startswith(line) for entry in printed(capsys, "list", word).splitlines()[:3])
+
+
+def test_list_without_a_word_has_the_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    kinds_of_names = json.loads(printed(capsys, "list", "--json"))
+    assert [entry["kind"] for entry in kinds_of_names][:3] == ["machines", "disks", "devices"]
+    assert all(int(entry["names"]) > 3 for entry in kinds_of_names)
+
+
+def test_list_proposes_near_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "pm9"]) == 2
+    error = capsys.readouterr().err
+    assert error == "wbsim: list: pm9: is neither a kind nor a name; did you mean pm9a3?\n"
+    assert main(["list", "kernels", "wall_time"]) == 2
+    assert "is none of the kernels; wbsim list kernels prints them" in capsys.readouterr().err
+
+
+def test_list_has_documents_of_files_and_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    drive = json.loads(printed(capsys, "list", "pm9a3", "--json"))
+    assert drive["family"] == "enterprise NVMe SSD"
+    (rule,) = json.loads(printed(capsys, "list", "plug.tried", "--json"))
+    assert rule["rule"] == "kernel.plug.tried"
+    assert rule["values"][0]["value"] == "all"

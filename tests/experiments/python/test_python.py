@@ -13,7 +13,7 @@ import pytest
 
 import wbsim
 from tests.experiments.outcomes import RUN
-from tests.harness import loop_config
+from tests.harness import FIO, loop_config
 from wbsim.experiments.config.problems import BadInput
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -241,3 +241,47 @@ def test_wrong_argument_of_a_plot_is_reported_by_its_name() -> None:
         with pytest.raises(wbsim.BadInput) as refused:
             ask()
         assert str(refused.value).startswith(told)
+
+
+def test_views_for_notebooks_are_tables() -> None:
+    """A study shows its changes and its cases, and findings a row for each case, with their texts escaped."""
+    text = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
+    study = wbsim.experiment(text.replace("on the machine", "<b>on</b> the machine"))
+    view = study.vary({"workload.nrfiles": [1, 2]})._repr_html_()
+    assert "<th>cases</th><td>2, which run() simulates</td>" in view
+    assert "&lt;b&gt;on&lt;/b&gt;" in view
+    assert "<th>lists</th>" in view
+    assert "<th>together</th>" not in view, "only what differs from its default is shown"
+    found = study.vary({"workload.nrfiles": [1, 2]}).run(jobs=1)
+    rows = found._repr_html_()
+    assert rows.count("<tr") == 3
+    assert "<th>workload.nrfiles</th>" in rows
+    assert "&lt;b&gt;" in rows
+
+
+def test_study_with_several_cases_has_no_single_answer() -> None:
+    study = wbsim.load("plug.toml")
+    with pytest.raises(wbsim.BadInput, match=r"Study: has 2 cases, unpatched, patched; choose one with"):
+        study.show()
+    numbers = study.variant("patched").show()
+    assert list(numbers.columns[:5]) == ["path", "value", "unit", "origin", "source"]
+    assert set(numbers["origin"]) == {"specified", "measured", "calibrated", "assumed"}
+
+
+def test_layout_of_a_study_has_every_extent() -> None:
+    """Two files of 1 MiB: their extents add up to 2 MiB, and lie in groups of the filesystem."""
+    text = loop_config(f"{FIO} --rw=write --nrfiles=2 --filesize=1m --name=a", dirty_mib=2)
+    extents = wbsim.experiment(text).layout()
+    assert int(extents["length_bytes"].sum()) == 2 * 2**20
+    assert sorted(set(extents["file"])) == [0, 1]
+    assert (extents.groupby("file")["file_offset_bytes"].min() == 0).all()
+
+
+def test_progress_is_printed_in_terminals_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A saved notebook has no progress lines: stderr is no terminal there."""
+    monkeypatch.setitem(sys.modules, "ipykernel", object())  # type: ignore[arg-type]
+    text = loop_config("fs_mark -S0 -n 30 -s 4096 -L 2 -d a", dirty_mib=2)
+    wbsim.experiment(text).run(jobs=1)
+    assert capsys.readouterr().err == ""
