@@ -98,8 +98,8 @@ def test_timeline_command_prints_first_replication_of_each_variant(
     assert main(["sweep", str(config), "--replications", "2", "--out", out]) == 0
     capsys.readouterr()
     assert main(["timeline", out, "--every", "2 s"]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert [line for line in printed if line.startswith("on the machine")] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("on the machine")] == [
         "on the machine that was measured a", "on the machine that was measured b",
     ]  # fmt: skip
     assert main(["timeline", out, "--every", "2 s", "--json"]) == 0

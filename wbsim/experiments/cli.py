@@ -40,7 +40,10 @@ _NOT_TAKEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def parser_of_wbsim() -> Parser:
-    """Return the parser of the command line; it sets ``command`` to the name and ``parser`` to itself."""
+    """Return the parser with all commands; it sets ``command`` to the name and ``parser`` to itself.
+
+    `main` parses with it, and `completion` makes its script from it.
+    """
     parser = Parser(
         prog="wbsim",
         description="A discrete-event simulator of the Linux writeback path.",
@@ -54,7 +57,7 @@ def parser_of_wbsim() -> Parser:
     for name in COMMANDS:
         module = _module(name)
         command = commands.add_parser(name, help=module.HELP)
-        command.set_defaults(command=name, parser=parser)
+        command.set_defaults(command=name, parser=parser, command_parser=command)
         module.add_options(command)
     return parser
 
@@ -88,7 +91,11 @@ def _module(command: str) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status."""
+    """Run the command in *argv*, by default of the process; return the exit status (module docstring).
+
+    Problems are printed on stderr.  Wrong options and --help raise SystemExit, as argparse does.  Side
+    effects: --engine is put into the environment, and stdout and stderr may be replaced if they fail.
+    """
     if sys.stderr is None:  # the caller has closed it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
@@ -99,7 +106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     arguments = Namespace()
     try:
-        arguments = parser_of_wbsim().parse_args(argv)
+        arguments, rest = parser_of_wbsim().parse_known_args(argv)
+        if rest:
+            arguments.command_parser.error(f"unrecognized arguments: {' '.join(rest)}")
         if getattr(arguments, "engine", None) is not None:
             os.environ["WBSIM_ENGINE"] = arguments.engine
         status = _run(arguments)
@@ -169,7 +178,7 @@ def _interrupted(arguments: Namespace, number: int) -> int:
 
 
 def program() -> NoReturn:
-    """Run `main` and end the process.
+    """Run `main` and end the process with its status; the installed script `wbsim` calls it.
 
     A signal may come while a library is half loaded.  The library's destructors may then abort Python's
     finalisation, as LLVM's do.  So a process that was ended by a signal skips the finalisation.

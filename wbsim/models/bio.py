@@ -31,7 +31,7 @@ class Write(Protocol):
 
     @property
     def sectors(self) -> int:
-        """Return the length in sectors."""
+        """The length in sectors."""
         return self.end_sector - self.start_sector
 
 
@@ -130,20 +130,20 @@ class BlockDevice(Protocol):
     """Takes requests, and completes each of them after some time."""
 
     def uses(self) -> dict[str, float]:
-        """Return how long each part of the device was used so far (ns), by name: a link, a head, flash.
+        """Return how long (ns) each part of the device was used so far, by name: a link, a head, flash.
 
         Results show from this what limits a run, and a law checks it.
         """
         return {}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """Start *request*; call *done* when it completes."""
+        """Start *request*, and return at once; *done* is called when it completes, perhaps now."""
 
 
 def programmed_bytes(device: BlockDevice) -> int:
-    """Return how much the flash of *device* programmed so far, with what it moved.
+    """Return how many bytes the flash of *device* programmed so far, with those that it moved.
 
-    A device without flash need not say that it programs nothing.
+    A device without flash need not say that it programs nothing: 0.
     """
     programmed: Callable[[], int] | None = getattr(device, "programmed_bytes", None)
     return 0 if programmed is None else programmed()
@@ -167,13 +167,13 @@ class IoScheduler(Protocol):
         """Add *request*, which came after *arrival* others of its queue."""
 
     def remove(self, request: Request) -> None:
-        """Remove *request*, which another request has taken in, or which leaves."""
+        """Remove *request*, which another request has taken in, or which leaves for the driver."""
 
     def move(self, request: Request, old_start: int) -> None:
         """Take note that *request*, which began at sector *old_start*, has grown at its front."""
 
     def next(self, now_ns: int) -> Request | None:
-        """Return the waiting request that leaves at *now_ns*; at least one waits.
+        """Return the waiting request that leaves at *now_ns*; at least one waits.  The elevator removes it.
 
         None: none may leave before a request of the device is complete.
         """

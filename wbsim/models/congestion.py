@@ -23,7 +23,10 @@ class Congestion:
         self._sleeps = 0
 
     def wait(self, thread: Thread, at_most_ns: int) -> Steps:
-        """Let *thread* sleep until a queue leaves congestion, at most for *at_most_ns*."""
+        """Let *thread* sleep until a queue leaves congestion, at most for *at_most_ns*.
+
+        Use: `yield from`.
+        """
         task = thread.task
         thread.before_sleep()
         self._sleeps += 1

@@ -31,7 +31,10 @@ class Visits(Protocol):
     """
 
     def enter(self, wb: Wb) -> bool:
-        """Begin a visit to an inode of *wb*; return False if a visit is not allowed now."""
+        """Begin a visit to an inode of *wb*; return False if a visit is not allowed now.
+
+        The device may be congested, or another thread may be visiting it.
+        """
 
     def leave(self, wb: Wb) -> None:
         """End the visit to an inode of *wb*."""
@@ -83,7 +86,7 @@ class InodeSync:
         self.inode = inode
 
     def end(self, inode: Inode) -> None:
-        """inode_sync_complete: *inode* was written back; wake the threads that wait for that."""
+        """Clear I_SYNC: *inode* was written back; wake the threads that wait (inode_sync_complete)."""
         inode.i_sync = None
         self.inode = None
         if self._waiters:
@@ -92,7 +95,10 @@ class InodeSync:
             self._waiters.clear()
 
     def wait(self, thread: Thread) -> Steps:
-        """inode_sleep_on_writeback: let *thread* sleep until the present inode was written back."""
+        """Let *thread* sleep until the present inode was written back.  Use: `yield from`.
+
+        The caller tests ``inode.i_sync`` again then (inode_sleep_on_writeback).
+        """
         thread.before_sleep()
         self._waiters.append(thread.task)
         thread.task.waits_for = I_SYNC
@@ -149,10 +155,10 @@ class Superblock(Protocol):
         """Return the pages of each folio that a write(2) of *call_pages* pages makes; at least 1."""
 
     def has_pages(self) -> None:
-        """Count one more inode that has pages."""
+        """Count one more inode that has pages, because a clean inode became dirty."""
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until all pages that are under writeback now are clean."""
+        """Let *thread* sleep until all pages that are under writeback now are clean.  Use: `yield from`."""
 
 
 class Bandwidth(Protocol):
@@ -174,7 +180,7 @@ class Bandwidth(Protocol):
         """Start all estimates at *pages_per_s*, before anything is measured."""
 
     def update_write(self, elapsed: int, pages: int, hz: int) -> None:
-        """Update the write bandwidth: *pages* were completed in the last *elapsed* jiffies."""
+        """Update the write bandwidth: *pages* were completed in the last *elapsed* jiffies, of 1 / *hz* s."""
 
 
 class Wb(Protocol):
@@ -216,7 +222,7 @@ class Wb(Protocol):
 
     @property
     def submitted_pages(self) -> int:
-        """The number of pages that ever went under writeback."""
+        """The number of pages that ever went under writeback, written or not."""
 
     def account_dirtied(self, pages: int) -> None:
         """Count *pages* pages that became dirty (account_page_dirtied)."""
@@ -231,10 +237,10 @@ class Wb(Protocol):
         """Count *pages* dirty pages that a truncation removed before they were written (account_cleaned)."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
-        """Put *inode*, which became dirty at *now_ns*, on a list (__mark_inode_dirty)."""
+        """Put *inode*, which became dirty at *now_ns*, on b_dirty as its youngest (__mark_inode_dirty)."""
 
     def give_back(self, inode: Inode) -> None:
-        """Put *inode*, which is on no list and still dirty, back on a list; its age stays."""
+        """Put *inode*, which is on no list and still dirty, back on b_dirty; its age decides its place."""
 
     def take_off(self, inode: Inode) -> None:
         """Take *inode* off its list, because an fsync(2) writes it or a truncation makes it clean."""
@@ -296,16 +302,19 @@ class Throttle(Protocol):
     def poll_pages(self, wb: Wb, dirtier: Any) -> int:
         """Return the dirtied pages at which *dirtier*, after a write to *wb*, must call `balance`.
 
-        A write(2) dirties pages up to this number without any other look at the thresholds.
+        A write(2) dirties pages up to this number without any other look at the thresholds (`Writer.due`).
         """
 
     def balance(self, thread: Thread, wb: Wb, dirtier: Any) -> Steps:
-        """balance_dirty_pages: perhaps let *thread* sleep, and start background writeback."""
+        """Hold *thread* back, if too much is dirty: let it sleep or write back.  Use: `yield from`.
+
+        Background writeback may start.  The account *dirtier* is settled (balance_dirty_pages).
+        """
 
     def passes(self, wb: Wb, dirtier: Any) -> bool:
-        """balance_dirty_pages with BDP_ASYNC: return whether `balance` would not let the thread sleep.
+        """Return whether `balance` would not hold the thread back; no time passes (BDP_ASYNC).
 
-        Then the account is that of a thread that `balance` has let pass.
+        If so, the account is that of a thread that `balance` has let pass.
         """
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
@@ -342,7 +351,10 @@ class Flushers(Protocol):
         """Make the contexts of *bdi*, and the threads that they need."""
 
     def start_background(self, wb: Wb) -> None:
-        """Start background writeback of *wb*, because too many pages are dirty."""
+        """Wake the thread of *wb* for background writeback, and return at once.
+
+        The throttle calls this because too many pages are dirty.
+        """
 
     def in_progress(self, wb: Wb) -> bool:
         """Return whether writeback of *wb* runs or is about to run.
@@ -351,7 +363,7 @@ class Flushers(Protocol):
         """
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
-        """Queue *work* for *wb*, and return its completion.
+        """Queue *work* for *wb*, and return its completion, for which the caller may wait.
 
         Returns None if the work was dropped: then only the caller can do it.
         """
@@ -409,31 +421,38 @@ class Names(Protocol):
         """
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
-        """Make a directory, and return the object that `create` takes for it."""
+        """Make a directory, and return the object that `create` takes for it.  Use: `yield from`."""
 
     def create(self, caller: Caller, directory: Any) -> Generator[Wait, None, Inode]:
-        """Run creat(2) in *directory*, which `mkdir` or `root` returned, and return the new inode.
+        """Run creat(2) in *directory*, which `mkdir` or `root` returned; return the inode.
 
+        Use: `yield from`.
         The last wait covers ``then_ns`` of *caller*.
+
+        Raises:
+            NoSpace: no block or inode is free for the file or its name.
         """
 
     def look_up(self, caller: Caller) -> Steps:
-        """Look up the name of an inode that is not cached."""
+        """Look up the name of an inode that is not cached, and cache the inode.  Use: `yield from`."""
 
     def bulkstat(self, caller: Caller) -> Steps:
-        """Read an inode without its name, and drop it at once."""
+        """Read an inode without its name, and drop it at once.  Use: `yield from`."""
 
     def unlink(self, caller: Caller) -> Steps:
-        """Run unlink(2) of an empty file whose inode is not cached."""
+        """Run unlink(2) of an empty file whose inode is not cached.  Use: `yield from`."""
 
     def remove_name(self, caller: Caller, inode: Any) -> Steps:
-        """Remove a name of *inode*, which is cached; the inode stays until `free_inode`."""
+        """Remove a name of *inode*, which is cached; the inode stays until `free_inode`.
+
+        Use: `yield from`.
+        """
 
     def rename(self, caller: Caller, inode: Any) -> Steps:
-        """Give *inode* another name; its caller removes the inode that had that name."""
+        """Give *inode* another name; its caller removes the inode that had that name.  Use: `yield from`."""
 
     def free_inode(self, thread: Thread, inode: Any) -> Steps:
-        """Free *inode*, which has neither a name nor a block, after its last close(2)."""
+        """Free *inode*, which has neither a name nor a block, after its last close(2).  Use: `yield from`."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -454,29 +473,40 @@ class Filesystem(Protocol):
     tries_writes: bool
 
     def append(self, inode: Any, pages: int) -> int:
-        """Write *pages* complete pages behind the end of the file; return how many were clean."""
+        """Write *pages* complete pages behind the end of the file, in no time; return how many were clean.
+
+        The caller then counts the clean ones as dirty.
+
+        Raises:
+            NoSpace: too few blocks are free.
+        """
 
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """Write to the pages at *indices*, *call_pages* pages with each write(2).
+        """Write to the pages at *indices*, *call_pages* pages with each write(2), in no time.
 
-        Returns the number of pages that were written, and how many of them were clean.  `make_way` is due
-        before the rest.
+        Returns the number of pages that were written, and how many of them were clean.  If it is less than
+        all, `make_way` is due before the rest.
         """
 
     def make_way(self, thread: Thread, inode: Any) -> Steps:
-        """Do the work without which a write cannot go on: zero the old end of the file, or find free blocks.
+        """Do the work without which a write cannot go on.  Use: `yield from`.
+
+        It zeroes the old end of the file, or finds free blocks.
 
         Raises:
             NoSpace: no block is free, even after all the work that frees blocks.
         """
 
     def writes_at_once(self, inode: Any, indices: NDArray[np.int64]) -> int:
-        """Return how many of the pages at *indices* are written before a wait for the lock or `make_way`."""
+        """Return how many of the pages at *indices* could be written now, without a wait; nothing changes.
+
+        A wait for the inode's lock, and a page that needs `make_way`, end the count.
+        """
 
     def write_lock(self, thread: Thread, inode: Any, pages: NDArray[np.int64], calls: int) -> Steps | None:
         """Take the inode's lock for a moment, before write(2) makes *pages* dirty; *calls* calls begin there.
 
-        None: without a wait.  Otherwise, yield the result.
+        None: without a wait.  Otherwise, yield the result; the lock is free again then.
         """
 
     def size_of(self, inode: Any) -> int:
@@ -486,44 +516,53 @@ class Filesystem(Protocol):
         """Return whether the file of *inode* has pages or blocks, even behind its end."""
 
     def close(self, inode: Any, has_name: bool = False) -> None:
-        """Handle the last close(2) of a file; a file that *has_name* may be opened again."""
+        """Handle the last close(2) of a file, in no time; a file that *has_name* may be opened again."""
 
     def reopen(self, inode: Any) -> None:
-        """Handle open(2) of a file that has a name and that no process has open."""
+        """Handle open(2), in no time, of a file that has a name and that no process has open."""
 
     def lay_out(self, inode: Any, pages: int, extents: int) -> None:
         """Give *inode* the blocks of *pages* pages in *extents* extents of equal length, before the run.
+
+        They are written, and no time passes.
 
         Raises:
             NoSpace: the filesystem has too few free blocks.
         """
 
     def preallocate(self, thread: Thread, inode: Any, pages: int, keeps_size: bool) -> Steps:
-        """fallocate(2): give unwritten blocks to all holes among the first *pages* pages of the open *inode*.
+        """Give unwritten blocks to all holes among the first *pages* pages of the open *inode*.
 
-        The file becomes as long, unless *keeps_size* (FALLOC_FL_KEEP_SIZE).
+        Use: `yield from`; it is fallocate(2).  The file becomes as long, unless *keeps_size*
+        (FALLOC_FL_KEEP_SIZE).
 
         Raises:
             NoSpace: the filesystem has too few free blocks.
         """
 
     def truncate(self, thread: Thread, inode: Any, pages: int) -> Steps:
-        """ftruncate(2): make *inode* *pages* pages long; the blocks of the pages behind are free again."""
+        """Make *inode* *pages* pages long (ftruncate(2)).  Use: `yield from`.
+
+        The blocks of the pages behind are free again, and the caller waits for their writeback first.
+        """
 
     def forget(self, inode: Any) -> None:
-        """Forget the file of *inode*, which is freed."""
+        """Forget the file of *inode*, which is freed, so that results no longer have it."""
 
     def writes_before_close(self, inode: Any) -> bool:
-        """Return whether close(2) starts the writeback of *inode*, because it was truncated."""
+        """Return whether close(2) must start the writeback of *inode*, because it was truncated.
+
+        The caller then does so; the answer is True only once.
+        """
 
     def writes_before_rename(self, inode: Any) -> bool:
         """Return whether a rename of *inode* over another file first starts the writeback of *inode*."""
 
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
-        """do_writepages: allocate, build bios and submit them.
+        """Write dirty pages of *inode*: allocate, build bios and submit them.  Use: `yield from`.
 
         Subtract the written pages from the inode's dirty pages and from ``wbc.nr_to_write``.  The unit is
-        pages, unless the era counts calls.
+        pages, unless the era counts calls (do_writepages).
         """
 
     def converts(self, inode: Any) -> bool:
@@ -533,15 +572,18 @@ class Filesystem(Protocol):
         """
 
     def wait_for_writeback(self, thread: Thread, inode: Any) -> Steps:
-        """filemap_fdatawait: wait until the pages of *inode* that are under writeback now are clean."""
+        """Let *thread* sleep until the pages of *inode* that are under writeback now are clean.
+
+        Use: `yield from` (filemap_fdatawait).
+        """
 
     def sync_fs(self, thread: Thread) -> Steps:
-        """->sync_fs: wait until everything that was logged by now is on disk."""
+        """Let *thread* sleep until everything that was logged by now is on disk.  Use: `yield from`."""
 
     def commit_inode(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
         """Wait until the last change of *inode* is in the log on disk, and the disk's cache is flushed.
 
-        *datasync*: a change of time stamps alone does not count (fdatasync(2)).
+        Use: `yield from`.  *datasync*: a change of time stamps alone does not count (fdatasync(2)).
         """
 
     def group_of(self, inode: Any) -> int:
@@ -568,7 +610,7 @@ class PlugCallback(Protocol):
     """struct blk_plug_cb: what an array of disks keeps in the plug of a task."""
 
     def call_back(self, thread: Thread) -> Steps:
-        """Let *thread*, which flushes its plug, submit what the plug keeps."""
+        """Let *thread*, which flushes its plug, submit what the plug keeps.  Use: `yield from`."""
 
     def hand_over(self) -> None:
         """Give what the plug keeps to the array's own thread, because the task goes to sleep."""
@@ -582,19 +624,25 @@ class Thread(Protocol):
     background: bool  # whether it does background or periodic writeback
 
     def start_plug(self) -> bool:
-        """blk_start_plug; return False if a plug is open already, because nested plugs are inert."""
+        """Open the thread's plug; return False if one is open already, because nested plugs are inert.
+
+        If it returns True, the caller must call `finish_plug`.
+        """
 
     def finish_plug(self) -> Iterable[Wait]:
-        """blk_finish_plug: issue the plug's requests.  Use: `yield from thread.finish_plug()`."""
+        """Issue the plug's requests, and close the plug.  Use: `yield from thread.finish_plug()`."""
 
     def flush_plug(self) -> Iterable[Wait]:
-        """blk_flush_plug: as `finish_plug`, but the plug stays open."""
+        """Issue the plug's requests, but leave the plug open.  Use: `yield from`, as with `finish_plug`."""
 
     def before_sleep(self) -> None:
-        """Empty the plug as schedule() does: kblockd issues its requests, and the thread pays nothing."""
+        """Empty the plug, as schedule() does, in no time; call this before the thread sleeps.
+
+        kblockd issues its requests, and the thread pays nothing.
+        """
 
     def check_plugged(self, array: Any, make: Callable[[], PlugCallback]) -> PlugCallback | None:
-        """blk_check_plugged: return what *array* keeps in the plug, from *make* at first; None: no plug."""
+        """Return what *array* keeps in the plug, from *make* at first; None: no plug is open."""
 
     def drop_callback(self, array: Any) -> None:
         """Take what *array* keeps out of the plug, because the array submits it now."""
@@ -602,9 +650,12 @@ class Thread(Protocol):
     def submit_bio(self, bio: Bio) -> Steps | None:
         """Submit *bio*; return None if it joined a plugged request, which takes no time.
 
-        Otherwise, yield the result: the bio joins a waiting request or gets a new one, for which the thread
-        may sleep.
+        Otherwise, use `yield from` on the result: the bio joins a waiting request or gets a new one, for
+        which the thread may sleep.  Its ``end_io`` is called when it is complete.
         """
 
     def submit_bios(self, bios: Sequence[Bio]) -> Steps:
-        """Submit *bios* in order, to queues of disks; new requests in the plug take their time together."""
+        """Submit *bios* in order, to queues of disks.  Use: `yield from`.
+
+        New requests in the plug take their time together.
+        """

@@ -59,7 +59,7 @@ def kinds(folder: str) -> dict[str, Kind]:
 def component_of(folder: str, spec: Spec) -> Any:
     """Return the component for *spec*, which is the spec of a kind in *folder*.
 
-    The machine calls it, and so needs no list of kinds.
+    It is a class or function that the machine calls; so the machine needs no list of kinds.
     """
     return next(kind.component for kind in kinds(folder).values() if kind.spec is type(spec))
 

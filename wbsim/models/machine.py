@@ -112,7 +112,7 @@ class Machine:
         self.check()
 
     def watch(self, every_ns: Callable[[], int], look: Callable[[], object]) -> None:
-        """Call *look* repeatedly while the machine runs; *every_ns* returns the time until the next call.
+        """Call *look* repeatedly while tasks live; *every_ns* returns the time (ns) until the next call.
 
         Observers do not change the run.
         """
@@ -130,13 +130,16 @@ class Machine:
         return self.calls.process(self.thread(name), Draws(np.ones), Latencies())
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
-        """Run sync(2) in a new thread, and call *on_end* at its end."""
+        """Run sync(2) in a new thread, and call *on_end* at its end; return at once."""
         thread = self.thread("sync")
         thread.task.on_exit = on_end
         self.env.start(thread.task, self.calls.syncs.sync(thread))
 
     def sync(self) -> simpy.Event:
-        """Run sync(2) for a process of ``env.simpy``; return the event that its end triggers."""
+        """Run sync(2) for a process of ``env.simpy``; return the event that its end triggers.
+
+        The process yields the event.
+        """
         done = self.env.simpy.event()
         self.start_sync(done.succeed)
         return done

@@ -103,7 +103,7 @@ class Parts:
         self.hand_off = times.hand_off
 
     def for_part(self, owner: str) -> Parts:
-        """Return the maker of parts for *owner*, which belongs to this maker's owner."""
+        """Return the maker of parts for *owner*, whose names lie below this owner's; "": this maker."""
         return Parts(self._supply, self._full_name(owner), self.urgent) if owner else self
 
     def _full_name(self, name: str) -> str:
@@ -120,18 +120,29 @@ class Parts:
             self.env.start(task, steps, delay_ns)
 
     def begin(self, task: Task, steps: Steps, delay_ns: int) -> None:
-        """Start *task*, the parent of a program, *delay_ns* from now or from the end of `hold_back`."""
+        """Start *task*, the parent of a program, with *steps*, *delay_ns* from now.
+
+        After `hold_back` it starts so long after `release`.
+        """
         if self._held_back is None:
             self.env.start(task, steps, delay_ns)
         else:
             self._held_back.append((task, steps, delay_ns))
 
     def thread(self, name: str) -> Thread:
-        """Return a thread of the kernel, such as a flusher, called *name* behind its owner's name."""
+        """Return a thread without a seat, called *name* behind its owner's name; it has not begun.
+
+        Kernel threads, parents of programs and workers of io_uring are such threads.  Asleep, they are
+        charged no interrupts (`models.scheduler.cpu`).
+        """
         return self._supply.make_thread(self._full_name(name), False)
 
     def process(self, name: str) -> Thread:
-        """Return the thread of a process, which keeps its seat on a processor while it sleeps."""
+        """Return the thread of a process called *name*, which keeps a seat while it sleeps.
+
+        With the seat, it may be charged interrupts then.  A seat binds it to no processor: see
+        `models.scheduler.cpu`.
+        """
         return self._supply.make_thread(self._full_name(name), True)
 
     def spin_lock(self, name: str) -> SpinLock:
@@ -142,7 +153,7 @@ class Parts:
         )
 
     def line(self, name: str) -> Line:
-        """Return a cache line that all processors write."""
+        """Return a cache line that all processors write, with a lock, counted under *name*, as its queue."""
         supply = self._supply
         lock = supply.spin_lock(supply.env, self._full_name(name), HandOff(0, 0), self.urgent)
         return self.lines(self._register(lock))
@@ -160,12 +171,12 @@ class Parts:
         return self._register(Mutex(self.env, self._full_name(name), self.wake_ups(name), line_ns))
 
     def semaphores(self, name: str) -> Callable[[], Semaphore]:
-        """Return a maker of semaphores for one task, which the machine counts by their class."""
+        """Return a maker of semaphores for one task, named *name*; call `count_lock` to have them counted."""
         wakes = self.wake_ups(name)
         return lambda: Semaphore(self.env, name, wakes)
 
     def rw_semaphores(self, name: str) -> Callable[[], RwSemaphore]:
-        """Return a maker of semaphores of readers and writers, which the machine counts by their class."""
+        """Return a maker of semaphores of readers and writers; call `count_lock` to have them counted."""
         times, wakes = self._supply.times, self.wake_ups(name)
         return lambda: RwSemaphore(self.env, name, times.rw_semaphore, wakes, times.line_ns)
 
@@ -187,11 +198,14 @@ class Parts:
         return lock
 
     def variation(self, name: str) -> Draws:
-        """Return factors of processor times, of mean 1, one at a time."""
+        """Return factors of processor times, of mean 1, one at a time; *name* as in `random`."""
         return self._supply.streams.service_times(self._full_name(name), self._supply.cv)
 
     def variations(self, name: str) -> Callable[[int], NDArray[np.float64]]:
-        """Return a function that takes a length and draws an array of factors like `variation`."""
+        """Return a function that takes a length and draws an array of factors, as `variation` has them.
+
+        *name* as in `random`.
+        """
         return self._supply.streams.service_time_arrays(self._full_name(name), self._supply.cv)
 
     def uniforms(self, name: str) -> Draws:

@@ -171,7 +171,7 @@ class MachineSpec(Spec):
         return next((name for name, array in self.arrays.items() if disk in array.members), None)
 
     def device_of(self, name: str) -> DeviceSpec | ArrayFacts:
-        """Return the device of the disk *name*, or the facts of the array *name*."""
+        """Return the device spec of the disk *name*, or the facts of the array *name*."""
         if name in self.disks:
             return self.disks[name].device
         array = self.arrays[name]

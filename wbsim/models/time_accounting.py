@@ -97,7 +97,7 @@ class Spent:
 
 
 def system_ns(task: Task, spent: Spent) -> int:
-    """Return the system time as time(1) sees it: work, spinning, and interrupts."""
+    """Return the system time (ns) so far as time(1) sees it: work, spinning, and interrupts."""
     return spent.system + task.spin_ns + task.interrupted_ns
 
 

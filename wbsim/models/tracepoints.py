@@ -15,7 +15,10 @@ class Signal:
         self.observers: list[Callable[..., None]] = []
 
     def emit(self, **fields: object) -> None:
-        """Call every observer with the *fields*, named as in the kernel's tracepoint of this name."""
+        """Call every observer with the name of this signal and the *fields*.
+
+        The fields have the names of the kernel's tracepoint.
+        """
         for observer in self.observers:
             observer(self.name, **fields)
 

@@ -20,11 +20,11 @@ class Agenda:
         return len(self._heap)
 
     def entries(self) -> list[Entry]:
-        """Return all entries, in no order."""
+        """Return all entries, in no order; the message of a `Standstill` names those that are due now."""
         return [entry for *_, entry in self._heap]
 
     def push(self, entry: Entry) -> None:
-        """Add *entry*."""
+        """Add *entry*, which must not be on the agenda; its ``when``, rank and number give its place."""
         heappush(self._heap, (entry.when, entry.rank, entry.number, entry))
 
     def pop(self) -> Entry:
@@ -40,7 +40,7 @@ class Agenda:
         return heappushpop(self._heap, (entry.when, entry.rank, entry.number, entry))[3]
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries, which are not called any more; `Environment.halt` ends a run this way."""
         self._heap.clear()
 
     def next_ns(self) -> int:

@@ -104,33 +104,50 @@ class Scheduler(ABC):
 
     @abstractmethod
     def wants(self, task: Task, waker: Task | None = None) -> bool:
-        """Let *task* run; return False if it must wait, and resume it when it gets a processor.
+        """Give *task*, which was woken, a processor; return whether it has one now.
 
-        *waker*: the task that wakes *task*, if a task does, and the scheduler asks for it.
+        If it has, the caller (`Environment.wake`) resumes it.  Otherwise the scheduler resumes it when a
+        processor is free.  *waker*: the task that wakes *task*, if a task does; it may decide which processor
+        is chosen.
         """
 
     @abstractmethod
     def sleeps(self, task: Task) -> None:
-        """Take the processor of *task*, if it has one, until the task is woken."""
+        """Take the processor of *task*, if it has one, until the task is woken; another task may get it.
+
+        The engine calls this when the task yields PARK or an event, and a lock when its spinning waiters go
+        to sleep.
+        """
 
     @abstractmethod
     def leave(self, task: Task) -> None:
-        """Take the processor and the seat of *task*, which ends or sleeps for a stated time."""
+        """Take the processor of *task*, which ends or sleeps for a stated time, and its seat.
+
+        A seat is the place at which a process is charged interrupts even while it sleeps
+        (`models.scheduler.cpu`).
+        """
 
     @abstractmethod
     def work(self, task: Task, ns: int) -> Steps:
-        """Let *task* work for *ns* in user mode, where it can be preempted at any time."""
+        """Let *task* work for *ns* in user mode, where it can be preempted at any time.  Yield the result.
+
+        While another task has the processor, the end of the work moves back by that time.
+        """
 
     @abstractmethod
     def need_resched(self, task: Task) -> bool:
-        """Return whether *task*, which runs, should give its processor to another task.
+        """Return whether *task*, which runs, should give its processor to another task; nothing changes.
 
         Kernel code asks this in cond_resched, and a writer before it spins for a rwsem.
         """
 
     @abstractmethod
     def give_way(self, task: Task) -> Park | None:
-        """Give the processor of *task* to another task.  Yield the result, unless it is None."""
+        """Give the processor of *task* to a waiting task.  Yield the result, unless it is None.
+
+        None: *task* has a processor at once, perhaps another one.  `cond_resched` calls this after
+        `need_resched`.
+        """
 
 
 class Task(Entry):
@@ -279,17 +296,23 @@ class Environment:
         self.most_at_once = MOST_AT_ONCE
 
     def next_rank(self) -> int:
-        """Return the next free rank; of events at one instant, the one with the lowest rank comes first."""
+        """Return a rank that no task or timer has yet, one above the last.
+
+        Of events at one instant, the one with the lowest rank comes first.
+        """
         rank = self._ranks
         self._ranks += 1
         return rank
 
     def task(self, name: str) -> Task:
-        """Return a task without a body; `start` gives it a body."""
+        """Return a new task called *name*, without a body and with its own rank; `start` gives it a body."""
         return Task(name, self.next_rank())
 
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
-        """Let *task* run *steps*, beginning *delay_ns* from now; return *task*."""
+        """Let *task* run *steps*, beginning *delay_ns* from now; return *task*.
+
+        With a scheduler, it asks for a processor only then.  `live_tasks` counts it until its steps end.
+        """
         task.steps = steps
         self.live_tasks += 1
         if delay_ns and task.scheduler is not None:  # the task needs no processor before
@@ -306,9 +329,11 @@ class Environment:
         return self.agenda.next_ns()
 
     def wake(self, task: Task, delay_ns: int = 0, waker: Task | None = None) -> None:
-        """Let *waker* resume a sleeping task *delay_ns* from now, on a processor if it needs one.
+        """Wake *task*, which yielded PARK: it goes on *delay_ns* from now, if it gets a processor now.
 
-        A task is woken once per PARK.
+        Otherwise it goes on when the scheduler gives it one, and *delay_ns* is dropped.  *delay_ns* is the
+        time of the wake-up itself, which ``waking_ns`` counts.  *waker*: the task that wakes it, for the
+        scheduler.  Wake a task once per PARK.
         """
         scheduler = task.scheduler
         if scheduler is None or scheduler.wants(task, waker):
@@ -316,7 +341,10 @@ class Environment:
             self.resume(task, delay_ns)
 
     def resume(self, task: Task, delay_ns: int = 0) -> None:
-        """Resume *task*, which spins or has just got a processor, *delay_ns* from now."""
+        """Resume *task* *delay_ns* from now: it spins, needs no processor, or has just got one.
+
+        Code that wakes a sleeping task calls `wake` instead, which asks the scheduler.
+        """
         task.when = self.now + delay_ns
         self.agenda.push(task)
 
@@ -326,19 +354,23 @@ class Environment:
         self.agenda.push(Call(when_ns, rank, self._calls, act))
 
     def halt(self) -> None:
-        """Remove all entries of the agenda, so that `run` returns; the last program has ended."""
+        """Drop all entries of the agenda, so that `run` returns, whatever tasks still wait.
+
+        The machine calls this when its last program has ended.
+        """
         self.agenda.clear()
 
     def run(self, deadline_ns: int | None = None) -> None:
         """Run until the agenda is empty.
 
-        *deadline_ns* is the give-up time.  A run that is not over by then fails, because the timers of a
-        deadlocked model would tick for ever.
+        *deadline_ns* is the give-up time (None: none).  A run that is not over by then fails, because the
+        timers of a deadlocked model would tick for ever.
 
         Raises:
             GiveUp: an entry is due after *deadline_ns*.
             Standstill: the clock does not move any more.
             TypeError: a task yielded a value that is not a `Wait` (a float, None).
+            CallError: a task's call failed, and no generator of the task has caught the error.
         """
         give_up_ns: i64 = deadline_ns if deadline_ns is not None else FAR_NS
         agenda = self.agenda

@@ -21,11 +21,11 @@ class Agenda:
         return len(self._heap)
 
     def entries(self) -> list[Entry]:
-        """Return all entries, in no order."""
+        """Return all entries, in no order; the message of a `Standstill` names those that are due now."""
         return list(self._heap)
 
     def push(self, entry: Entry) -> None:
-        """Add *entry*."""
+        """Add *entry*, which must not be on the agenda; its ``when``, rank and number give its place."""
         self._heap.append(entry)
         self._up(len(self._heap) - 1)
 
@@ -53,7 +53,7 @@ class Agenda:
         return first
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries, which are not called any more; `Environment.halt` ends a run this way."""
         self._heap.clear()
 
     def next_ns(self) -> int:

@@ -309,7 +309,10 @@ class Spec(BaseModel):
         return self._provenance.get(field)
 
     def entries(self) -> Inputs:
-        """Return the values of the fields, with their provenance; nested specs stay specs."""
+        """Return the values of the fields by name, each a `Given` if its provenance is known.
+
+        Nested specs stay specs.
+        """
         entries = dict(self)
         for name, provenance in self._provenance.items():
             entries[name] = replace(provenance, value=entries[name])
@@ -399,10 +402,7 @@ def _numbers(value: Any, path: str, unit: str, provenance: Given | None) -> Iter
 
 
 def unit_of(field: FieldInfo) -> str:
-    """Return the unit of *field*: ns, B or B/s, or 1 for a plain number or a choice.
-
-    The field may be optional.
-    """
+    """Return the unit of *field*: ns, B or B/s, or 1 for a plain number or a choice; it may be optional."""
     optional = [mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())]
     return next((mark.name for mark in (*field.metadata, *optional) if isinstance(mark, Unit)), "1")
 

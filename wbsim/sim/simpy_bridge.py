@@ -18,10 +18,10 @@ class Clock(Protocol):
         """The clock (ns)."""
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
-        """Call *act* at *when_ns*, in the order of *rank* among the events of that instant."""
+        """Call *act* at *when_ns*, in the order of *rank* (lowest first) among the events of that instant."""
 
     def next_event_ns(self) -> int:
-        """Return when the next event is due (ns)."""
+        """Return when the next event is due (ns); `FAR_NS` if there is none."""
 
 
 class Beside(simpy.Environment):
@@ -56,11 +56,19 @@ class Beside(simpy.Environment):
         self._env.call_at(self._env.now + delay, priority, partial(_fire, event))
 
     def run(self, until: Any = None) -> Any:
-        """Raise an error: only the model's environment can be run, by env.run()."""
+        """Raise an error always: only the model's environment can be run, by its ``run``.
+
+        Raises:
+            RuntimeError: always.
+        """
         raise RuntimeError("SimPy processes run with the model; call env.run() of the model's environment")
 
     def step(self) -> None:
-        """See `run`."""
+        """Raise an error always; see `run`.
+
+        Raises:
+            RuntimeError: always.
+        """
         self.run()
 
     def peek(self) -> int:

@@ -113,7 +113,7 @@ class StockEnvironment:
             raise GiveUp(f"events remain at {last / 1e9:g} s")
 
     def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
-        """Return a timeout of *delay_ns* as SimPy's, but with *rank* as its priority."""
+        """Return an event that is due *delay_ns* from now; *rank* orders it among those of that instant."""
         return self._schedule(self._simpy.event(), rank, delay_ns)
 
     def resource(self) -> simpy.Resource:
@@ -161,7 +161,7 @@ class StockEnvironment:
                 yield from wait.serve()  # type: ignore[union-attr]
 
     def parked(self, task: Task) -> Iterator[Any]:
-        """Wait until *task* is resumed."""
+        """Wait until *task* is resumed, then arm its next wake-up.  Use: `yield from`, in a SimPy process."""
         yield task.wakeup
         task.wakeup = self._simpy.event()
 

@@ -25,7 +25,10 @@ class Draws:
         self._position: i64 = 0
 
     def next(self) -> float:
-        """Return the next number; each `draw` of a block serves many calls."""
+        """Return the next number.
+
+        Numbers are drawn *block* at a time, so one call of *draw* serves many calls.
+        """
         if self._position == len(self._numbers):
             self._numbers = self._draw(self._block).tolist()
             self._position = 0
@@ -47,7 +50,7 @@ class Streams:
         self._names: set[str] = set()
 
     def generator(self, name: str) -> np.random.Generator:
-        """Return the stream called *name*.
+        """Return a new generator of random numbers, which follows from the seed, the replication and *name*.
 
         Raises:
             ValueError: *name* is already taken; two components would share their numbers.
@@ -60,14 +63,14 @@ class Streams:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
 
     def service_times(self, name: str, cv: float) -> Draws:
-        """Return factors of processor times: mean 1 and coefficient of variation *cv* (gamma).
+        """Return factors of processor times: mean 1 and coefficient of variation *cv* (gamma distribution).
 
-        With *cv* 0 every factor is exactly 1.
+        With *cv* 0 every factor is exactly 1, and *name* stays free.
         """
         return Draws(self.service_time_arrays(name, cv))
 
     def service_time_arrays(self, name: str, cv: float) -> Callable[[int], NDArray[np.float64]]:
-        """Return a function that draws an array of the factors of `service_times`, of a given length."""
+        """Return a function that takes a length and draws an array of factors as `service_times` has them."""
         if cv == 0:
             return np.ones
         shape = 1 / cv**2

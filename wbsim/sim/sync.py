@@ -41,14 +41,14 @@ class HandOff:
         return cpu // self.node_cpus if cpu > 0 else 0
 
     def line(self, node: int, target: int) -> int:
-        """Return the time that a line takes from *node* to the node *target* (ns)."""
+        """Return the time (ns) in which a cache line moves from *node* to the node *target*."""
         return self.line_ns if node == target else self.far_ns
 
     def hand_off_ns(self, node: int, target: int, waiters: int, local_waiters: int) -> int:
-        """Return the hand-off time (ns) to a task on node *target*.
+        """Return the time (ns) from a release until the next owner, a task on node *target*, has the lock.
 
         *waiters* tasks spin at the release, including that task.  *local_waiters* of them are on *node*,
-        where the lock was.
+        where the lock was.  Both count for a ticket lock only.
 
         >>> HandOff(line_ns=100, far_ns=300, ticket=True).hand_off_ns(0, 0, 6, 4)
         600
@@ -85,7 +85,7 @@ class LockStat:
         return self.hold_ns + self.hand_off_ns
 
     def count_wait(self, wait_ns: i64) -> None:
-        """Count the *wait_ns* of one contended acquisition."""
+        """Count the wait of one contended acquisition, *wait_ns*, in the sum and the extremes of waits."""
         if wait_ns < self.wait_min_ns or not self.wait_ns:
             self.wait_min_ns = wait_ns
         self.wait_ns += wait_ns
@@ -93,7 +93,7 @@ class LockStat:
             self.wait_max_ns = wait_ns
 
     def count_hold(self, hold_ns: i64) -> None:
-        """Count one acquisition that holds the lock for *hold_ns*."""
+        """Count one acquisition, and its *hold_ns* in the sum and the extremes of holds."""
         if hold_ns > self.hold_max_ns:
             self.hold_max_ns = hold_ns
         if hold_ns < self.hold_min_ns or not self.acquisitions:
@@ -127,7 +127,10 @@ class LockClass:
 
 
 def spins(task: Task, lock: str, cause: str, spun_ns: int) -> None:
-    """Account that *task* has spun *spun_ns* for *lock*; *cause* is `waiting_for` this lock."""
+    """Account that *task* has spun *spun_ns* for *lock*, in all its counters of spinning and of waits.
+
+    *cause* is `waiting_for` this lock: the cause of the task's longest wait, if this is the longest.
+    """
     task.spin_ns += spun_ns
     task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
     task.waited_ns += spun_ns
@@ -164,12 +167,16 @@ class WakeUps:
         self._excess = excess
 
     def wake(self, env: Environment, task: Task, waker: Task | None = None) -> int:
-        """Let *waker* wake *task*; return the waker's time (ns), needed only for an idle processor."""
+        """Wake *task*, which runs after the time of one wake-up; return the time that this takes its waker.
+
+        The caller must wait for that time (ns).  It is 0 if *task* has no processor yet, because only an idle
+        processor needs an interrupt.  *waker*: the task that wakes *task*, if any.
+        """
         env.wake(task, self.next_ns(), waker)
         return self.waker_ns if task.on_cpu else 0
 
     def next_ns(self) -> int:
-        """Return the time (ns) from the next wake-up until its task runs."""
+        """Draw the time (ns) of one wake-up, from the wake-up until its task runs on an idle processor."""
         if self._excess is None:
             return self._wake_ns
         return int(self._wake_ns * (_SHORTEST + _EXCESS * self._excess.next()))
@@ -208,13 +215,14 @@ class SpinLock:
 
     @property
     def free(self) -> bool:
-        """True if no task has the lock."""
+        """True if no task has the lock or waits for it."""
         return self._env.now >= self._free_at_ns and not self._waiters
 
     def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> int | Park:
         """Wait for the lock, hold it for *hold_ns*, release it, and work for *then_ns*.  Yield the result.
 
-        The lock adds the spinning to the times of *task*; the caller adds the work.
+        The result is a time (ns) if the lock is free, else SPIN.  The lock adds the spinning to the times of
+        *task*; the caller adds the work.
         """
         now: i64 = self._env.now
         stat = self.stat
@@ -277,13 +285,16 @@ class Line:
         self._last_cpu = -1
 
     def fetch_ns(self, task: Task) -> int:
-        """Return the time that a line takes to the processor of *task* (ns), which writes it next."""
+        """Return the time (ns) in which a line moves to the processor of *task*, which writes it next.
+
+        No time passes and no lock is taken: the caller adds the time to the hold of `lock`.
+        """
         last, cpu, hand_off = self._last_cpu, task.cpu, self._hand_off
         self._last_cpu = cpu
         return self._own_ns if cpu == last else hand_off.line(hand_off.node(last), hand_off.node(cpu))
 
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
-        """Write to one line *writes* times, and work for *then_ns* afterwards.  Yield the result.
+        """Take the lock, write to one line *writes* times, and work for *then_ns*.  Yield the result.
 
         If other tasks write too, each write must fetch the line; otherwise only the first write must.
         """
@@ -333,7 +344,7 @@ class Mutex:
         return self._owner is None
 
     def try_acquire(self, task: Task) -> bool:
-        """Take the lock for *task* if it is free; return whether it was."""
+        """Take the lock for *task* if it is free; return whether *task* has it now."""
         if self._owner is not None:
             return False
         self._owner = task
@@ -341,7 +352,10 @@ class Mutex:
         return True
 
     def wait(self, task: Task) -> Park:
-        """Let *task* wait for the lock, after a failed `try_acquire`.  Yield the result."""
+        """Let *task* wait for the lock, after a failed `try_acquire`.  Yield the result: then *task* owns it.
+
+        It spins if the owner runs now, and otherwise sleeps.
+        """
         owner = self._owner
         assert owner is not None, f"{self.name}: wait() needs a failed try_acquire() before"
         self.stat.contentions += 1
@@ -366,9 +380,10 @@ class Mutex:
             task.scheduler.sleeps(task)
 
     def release(self) -> int:
-        """Give the lock to the next task; return the time (ns) that a wake-up takes.
+        """Give the lock to the next task, if one waits; return the time (ns) that the owner must wait for it.
 
-        A spinning task has the lock after the hand-off; a sleeping task wakes up as its owner.
+        This is the time to wake a sleeping task, 0 for a spinning one.  A spinning task has the lock after
+        the hand-off; a sleeping task wakes up as its owner.
         """
         owner = self._owner
         assert owner is not None, f"{self.name}: release() of a lock that is not held"
@@ -423,7 +438,7 @@ class Semaphore:
         return not self._owned and self._env.now >= self._until_ns
 
     def try_down(self) -> bool:
-        """Take the semaphore if it is free; return whether it was."""
+        """Take the semaphore if it is free; return whether the caller has it now."""
         if self._owned or self._env.now < self._until_ns:
             return False
         self._owned = True
@@ -444,7 +459,7 @@ class Semaphore:
     def up(self, owner: Task) -> int:
         """Let *owner* give the semaphore to the next task, or leave it free.
 
-        Return the time (ns) that the wake-up takes the owner.
+        Return the time (ns) that the wake-up takes *owner*, which must wait for it; 0 if no task waits.
         """
         assert self._owned, "up() without down()"
         self.stat.count_hold(self._env.now - self._taken_ns)
@@ -453,9 +468,9 @@ class Semaphore:
         return waker_ns
 
     def up_after(self, ns: int, owner: Task) -> int:
-        """Let *owner* release the semaphore *ns* from now.
+        """Announce that *owner* will release the semaphore *ns* from now; call it in place of `up`.
 
-        Only a task that waits already takes the owner's time for its wake-up.  Return this time (ns), or 0.
+        Return the time (ns) that *owner* must wait for the wake-up of a task that waits already, or 0.
         """
         assert self._owned, "up_after() without down()"
         self._until_ns = self._env.now + ns
@@ -599,7 +614,7 @@ class RwSemaphore:
     def up_read(self, task: Task) -> int:
         """Release the lock for the reader *task*; after the last reader the next task gets it.
 
-        Return the time (ns) that the wake-ups take.
+        Return the time (ns) that the wake-ups take *task*, which must wait for it; 0: none.
         """
         assert self._readers, "up_read() without try_read() or down_read()"
         self._readers -= 1
@@ -617,8 +632,9 @@ class RwSemaphore:
         return self._writer is None and not (self._readers or self._sleeping or self._handing_off)
 
     def pass_through(self, times: int, reads: bool = False) -> bool:
-        """Take the lock *times* times for no time if it is `idle`; return whether it is.
+        """Count *times* acquisitions that take no time, if the lock is `idle`; return whether it is.
 
+        The lock is not held afterwards.  *reads*: they are those of readers, otherwise of writers.
         `InodeLocks` counts the holds of many joined calls this way.
         """
         if not self.idle:
@@ -664,9 +680,10 @@ class RwSemaphore:
             yield PARK
 
     def own_for(self, task: Task, call: Steps, before_sleep: Callable[[], object]) -> Steps:
-        """Let *task* own the lock for writing while it runs *call*; *before_sleep*: see `down_write`.
+        """Let *task* own the lock for writing while it runs *call*, and release it after.  Yield the result.
 
-        A call of write(2), fallocate(2) or ftruncate(2) owns the i_rwsem this way.
+        *before_sleep*: see `down_write`.  A call of write(2), fallocate(2) or ftruncate(2) owns the i_rwsem
+        this way.
         """
         if not self.try_write(task):
             yield from self.down_write(task, before_sleep)
@@ -678,9 +695,9 @@ class RwSemaphore:
             yield waker_ns
 
     def up_write(self) -> int:
-        """Release the lock; the next task gets it, or is woken to take it.
+        """Release the lock for its writer; the next task gets it, or is woken to take it.
 
-        Return the time (ns) that the wake-ups take.
+        Return the time (ns) that the wake-ups take that writer, which must wait for it; 0: none.
         """
         writer = self._writer
         assert writer is not None, "up_write() without try_write() or down_write()"
@@ -816,14 +833,14 @@ class Completion:
         self.done = False
 
     def wait(self, task: Task) -> Steps:
-        """wait_for_completion: let *task* sleep until the event has happened.  Use: `yield from`."""
+        """Let *task* sleep until the event has happened; it goes on at once if it has.  Use: `yield from`."""
         if not self.done:
             self._waiters.append(task)
             task.waits_for = self._cause
             yield PARK
 
     def complete(self) -> None:
-        """complete_all: the event happens, and all waiting tasks wake."""
+        """Let the event happen, and wake all tasks that wait; call it once."""
         assert not self.done, "a completion completes only once"
         self.done = True
         for task in self._waiters:

@@ -33,6 +33,7 @@ def test_column_has_equal_decimals(values: list[float], texts: list[str]) -> Non
 def test_digits_follow_the_interval() -> None:
     assert column_texts([1_087.3, 20.0], [121.4, nan]) == ["1 087 ±121", "20"]
     assert column_texts([0.32981], [0.00264]) == ["0.3298 ±0.0026"]
+    assert column_texts([30.21], [1.4]) == ["30.2 ±1.4"], "two digits of the interval are enough"
 
 
 def test_unknown_number_is_a_dash() -> None:

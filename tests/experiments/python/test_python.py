@@ -252,8 +252,8 @@ def test_views_for_notebooks_are_tables() -> None:
     assert "&lt;b&gt;on&lt;/b&gt;" in view
     assert "<th>lists</th>" in view
     assert "<th>together</th>" not in view, "only what differs from its default is shown"
-    found = study.vary({"workload.nrfiles": [1, 2]}).run(jobs=1)
-    rows = found._repr_html_()
+    findings = study.vary({"workload.nrfiles": [1, 2]}).run(jobs=1)
+    rows = findings._repr_html_()
     assert rows.count("<tr") == 3
     assert "<th>workload.nrfiles</th>" in rows
     assert "&lt;b&gt;" in rows

@@ -14,6 +14,7 @@ from tests.experiments.outcomes import RUN
 from tests.harness import FIO, loop_config
 from wbsim.experiments.cli import main
 from wbsim.experiments.config.experiment import parse
+from wbsim.experiments.formats.table import wrapped
 from wbsim.experiments.running.reading import lives_of, uses_of
 from wbsim.experiments.running.results import Results, read_results
 from wbsim.experiments.running.simulate import simulate
@@ -163,7 +164,7 @@ def test_differences_of_two_runs_add_up_to_the_gain() -> None:
     assert (unit, one["system pages"]) == ("MiB", 12.0)
     assert explanation(Result("A title", (), [SLOW, FAST])).count("flushers, us a file") == 1
     alone = explanation(Result("A title", (), [SLOW]))
-    assert alone.split("\n\n") == ["A title", verdict(SLOW), lives_table(SLOW)]
+    assert alone.split("\n\n") == ["A title", wrapped(verdict(SLOW)), lives_table(SLOW)]
     assert "flushers, us" not in explanation(Result("A title", (), [SLOW, FAST, SLOW]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.experiments.outcomes import RUN, simulate_by
 from tests.harness import loop_config
 from wbsim.experiments.config.experiment import parse
 from wbsim.experiments.config.problems import BadInput
@@ -25,6 +26,15 @@ def test_interval_is_the_middle_of_the_draws() -> None:
     assert drawn_intervals(case, ["dirty_at_end"], How(processes=1), 10) == draws
     fixed = drawn_intervals(case, [], How(seed=2, processes=1), 5)
     assert fixed.figures[0].usual != wall.usual
+
+
+def test_draws_have_other_seeds_and_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual run comes first; each draw has its own random numbers, and its own value of each guess."""
+    jobs = simulate_by(monkeypatch, lambda _: RUN)
+    drawn_intervals(parse(TEXT, "x.toml").cases[0], [], How(processes=1), 6)
+    assert [job.replication for job in jobs] == [0, *range(6)]
+    values = [job.case.scenario.machine.processors.cv for job in jobs]
+    assert len(set(values)) == 7
 
 
 def test_table_says_what_was_drawn() -> None:

@@ -55,12 +55,18 @@ _NAMES: Final = {
 
 
 def is_blkparse(line: str) -> bool:
-    """Return whether *line* can be a line of blkparse's text."""
+    """Return whether *line* can be a line of blkparse's text: an event, a message or a remark on its input.
+
+    `reader` asks this of the first lines, to choose the parser.
+    """
     return _LINE.match(line.rstrip()) is not None or _NOTE.match(line) is not None
 
 
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
-    """Yield the block layer's events, in the text's order, up to the summary.
+    """Yield the block layer's events, in the text's order, up to the summary; `reader` calls it.
+
+    *lines* have their numbers.  *wrong* makes the error for a line from its number and a message.  A gap in
+    the sequence numbers yields a `LOST` event.  Comments and other actions yield nothing.
 
     Raises:
         BadInput: a line is no event of the default format, or an event follows the summary.

@@ -36,9 +36,10 @@ class Options:
 class Conditions:
     """The conditions of a replay.
 
-    * ``kernel``: the kernel that made the capture; ``era`` names its plug rules.
+    * ``kernel``: the kernel that made the capture; ``era`` names its plug rules, a key of `PLUG_RULES`.
     * ``what_if_era``: the era of the what-if; None: not asked for.
-    * ``notes``: the assumptions, as messages.
+    * ``device``: the judged device, "major,minor"; ``limits``: the limits of its queue.
+    * ``notes``: the assumptions, as messages for the user.
     """
 
     kernel: str
@@ -51,11 +52,15 @@ class Conditions:
 
 
 def conditions_of(capture: Capture, options: Options) -> Conditions:
-    """Join *capture*'s header with *options*.
+    """Return the conditions of a replay from *capture*'s header, completed by *options*.
+
+    A missing nomerges is taken as 0, a missing scheduler as none, and a missing kernel as `NEWEST`; a note
+    says so.  Without a named device, it is the only one with bios.  The `kernel` option also asks for a
+    what-if.
 
     Raises:
         BadInput: a limit is missing, out of range or contradicts the header.  Or the kernel or scheduler is
-            unknown, or the capture has several devices and none is named.
+            unknown, the capture has no bio for the device, or several devices have bios and none is named.
     """
     header, place = capture.header, str(capture.path)
     problems: list[Problem] = []
@@ -161,7 +166,12 @@ def _device(capture: Capture, options: Options) -> str:
 
 
 def device_of(text: str | None) -> str | None:
-    """Return *text* (MAJ:MIN or MAJ,MIN) as the tracepoints write a device: MAJ,MIN.
+    """Return *text* (MAJ:MIN or MAJ,MIN), the user's --device, as the tracepoints write it.
+
+    None stays None.
+
+    >>> device_of("7:0")
+    '7,0'
 
     Raises:
         BadInput: *text* is no device.

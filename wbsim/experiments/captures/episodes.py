@@ -32,7 +32,11 @@ class Episode:
     hidden: bool = False
 
     def withdraw(self, verdict: Verdict) -> None:
-        """Take the judgements of this episode out of *verdict*; its decisions count as not judged."""
+        """Take the judgements of this episode out of *verdict*; its decisions count as not judged.
+
+        The replay calls this when an unplug proves hidden requests.  It marks the episode and its requests as
+        hidden, and sets the counts of the episode to 0.
+        """
         self.hidden = True
         for request in self.requests:
             request.hidden = True

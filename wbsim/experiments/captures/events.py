@@ -58,7 +58,10 @@ class Event(NamedTuple):
 
 
 class Rwbs(NamedTuple):
-    """The meaning of the rwbs letters of a bio: blk_fill_rwbs (kernel/trace/blktrace.c)."""
+    """The meaning of the rwbs letters of a bio: blk_fill_rwbs (kernel/trace/blktrace.c).
+
+    ``op`` is the letter of the operation, such as "W", "R" or "D"; a secure erase is "DE".
+    """
 
     op: str
     sync: bool
@@ -68,7 +71,13 @@ class Rwbs(NamedTuple):
 
 @cache
 def rwbs_of(letters: str) -> Rwbs:
-    """Parse *letters*: [F for PREFLUSH] operation [F for FUA] [A] [S] [M] ..."""
+    """Return the meaning of *letters*: [F for PREFLUSH] operation [F for FUA] [A] [S] [M] ...
+
+    A read and a flush are synchronous also without S.
+
+    >>> rwbs_of("WFS")
+    Rwbs(op='W', sync=True, meta=False, flushes=True)
+    """
     preflush = len(letters) > 1 and letters[0] == "F"
     rest = letters[1:] if preflush else letters
     op, flags = rest[:1], rest[1:]
@@ -106,7 +115,9 @@ _DEVICE: Final = re.compile(r"\d+,\d+$")
 
 
 def header_of(line: str, place: str) -> Header:
-    """Parse ``# kernel 6.18.44 ... scheduler none nomerges 0 max_sectors_kb 64 ... device 7,0``.
+    """Return the values in *line*, such as ``# kernel 6.18.44 ... scheduler none nomerges 0 ... device 7,0``.
+
+    A line that is no such comment gives an empty `Header`.  Errors begin with *place*, the file and the line.
 
     Raises:
         BadInput: a limit is not a number, or a device is not MAJOR,MINOR.
@@ -136,7 +147,10 @@ Parser = Callable[[Iterator[tuple[int, str]], Callable[[int, str], BadInput]], I
 
 @dataclass(frozen=True)
 class Capture:
-    """A file of events; each call of ``events`` reads them from the beginning."""
+    """An open capture; each call of ``events`` reads the file from the beginning and yields its events.
+
+    ``format`` is "ftrace" or "blkparse".
+    """
 
     path: Path
     format: str

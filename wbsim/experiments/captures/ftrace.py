@@ -61,13 +61,19 @@ _FIELDS: Final = {
 
 
 def is_ftrace(line: str) -> bool:
-    """Return whether *line* can be a line of ftrace's text."""
+    """Return whether *line* can be a line of ftrace's text: an event, a loss, or a header of its tools.
+
+    `reader` asks this of the first lines, to choose the parser.
+    """
     text = line.rstrip()
     return line.startswith("# tracer:") or any(form.match(text) for form in (_LINE, LOST_LINE, _HEADER))
 
 
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
-    """Yield the block layer's events, in the text's order.
+    """Yield the block layer's events and the losses, in the text's order; `reader` calls it.
+
+    *lines* have their numbers.  *wrong* makes the error for a line from its number and a message.  Comments
+    and events of other tracepoints yield nothing.
 
     Raises:
         BadInput: a line is neither an event nor a comment, or an event lacks its fields.

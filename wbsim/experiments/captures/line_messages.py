@@ -10,13 +10,22 @@ _SHOWN: Final = 60
 
 
 def quoted(line: str) -> str:
-    """Return the first characters of *line* in quotes, with escapes for unprintable characters."""
+    """Return the first 60 characters of *line* in quotes, with escapes for unprintable characters.
+
+    Blanks at both ends are left out, and a longer line ends with " ...".
+
+    >>> quoted(" 8,0 W ")
+    "'8,0 W'"
+    """
     text = line.strip()
     return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r} ..."
 
 
 def refusal(text_format: str, line: str) -> str:
-    """Return the error message for *line*, which is not part of a text in *text_format*."""
+    """Return the error message for *line*, which is not part of a text in *text_format*, with a remedy.
+
+    *text_format* is a noun, such as "blkparse's default format"; both parsers call this.
+    """
     return (
         f"is not a line of {text_format}: {quoted(line)}; a capture must be complete:"
         " give the tool's output without cuts or remarks"
@@ -24,9 +33,9 @@ def refusal(text_format: str, line: str) -> str:
 
 
 def bad_fields(event: str, part: str, fields: str, remarked: re.Pattern[str], expected: str) -> str:
-    """Return the error message for the *fields* of an *event*, which lack something or end with a remark.
+    """Return the error message for the *fields* of an *event*, which lack *part* or end with a remark.
 
-    The first group of *remarked* is the text behind complete fields.
+    The first group of *remarked* is the text behind complete fields.  *expected*: an example of good fields.
     """
     if (remark := remarked.fullmatch(fields)) is not None and remark[1].strip():
         return f"{event} is followed by {quoted(remark[1])}; remove this text from the line"

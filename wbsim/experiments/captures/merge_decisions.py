@@ -193,7 +193,9 @@ def _move(task: _Task | None, event: Event) -> Moved:
 def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
     """Yield the steps in the order in which they become certain; the steps of one task keep their order.
 
-    *scheduler*: with a scheduler, a flush of the plug inserts its requests even if the task does not sleep.
+    `replay` and `what_if` take them.  *scheduler*: with a scheduler other than "none", a flush of the plug
+    inserts its requests even if the task does not sleep.  So a sleep is then unknown, unless the event says
+    so.
     """
     tasks: dict[int, _Task] = {}
     flush_issues = scheduler in (None, "none")

@@ -99,10 +99,13 @@ class _Sums:
 
 
 def flusher_time(path: Path) -> FlusherTime:
-    """Return the processor time of the flushers in the capture at *path*.
+    """Return the mean processor time of the flushers per file and per request, in the capture at *path*.
+
+    `wbsim.experiments.machines.costs` derives the costs of a machine from it.
 
     Raises:
-        BadInput: the capture was not recorded with ``wbsim capture --cpu``, or no flusher wrote in it.
+        BadInput: the capture was not recorded with ``wbsim capture --cpu``, or no flusher wrote in it.  Or
+            *path* cannot be read.
     """
     recording = _recording(path)
     sums, workers = _Sums(), dict[int, _Worker]()

@@ -28,7 +28,9 @@ _LONGEST: Final = 1 << 16
 
 
 def open_capture(path: Path) -> Capture:
-    """Open the capture at *path* and read its header.
+    """Open the capture at *path*: find its format in the first 200 lines, and read its header.
+
+    Events are read later, by `Capture.events`, which raises BadInput for a bad line.
 
     Raises:
         BadInput: *path* cannot be read, or its first lines have no event of a known format.
@@ -80,12 +82,12 @@ def _events(path: Path, parse: Parser) -> Iterator[Event]:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of *path* with their numbers.
+    """Yield the numbers, from 1, and the lines of *path*, which may be packed by gzip or xz.
 
     Bytes that are not UTF-8 become surrogate escapes, so the parser sees and refuses them.
 
     Raises:
-        BadInput: *path* cannot be read, its packed text breaks off, or a line is too long.
+        BadInput: *path* cannot be read, its packed text breaks off, or a line has 65536 characters or more.
     """
     start = _start_of(path)
     opener = next((opener for magic, opener in _PACKED.items() if start.startswith(magic)), open)

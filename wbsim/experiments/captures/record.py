@@ -56,8 +56,8 @@ GRACE_S: Final = 2
 class Recorded(NamedTuple):
     """The counts of a recording.
 
-    ``status``: the exit status of the command.  ``bios``: the bios for ``device``.  ``foreign_bios``: those
-    for other devices.  ``losses``: the number of lost events.
+    ``status``: the exit status of the command.  ``bios``: the bios for ``device``, "major,minor".
+    ``foreign_bios``: those for other devices.  ``losses``: the number of lost events.
     """
 
     status: int
@@ -72,7 +72,8 @@ def record(
 ) -> Recorded:
     """Record the events of *command* and of a sync(2) after it to *path* (.gz and .xz are packed).
 
-    An earlier sync(2) writes back the dirty pages of other programs, so that they are not recorded.
+    Return the counts.  An existing *path* is replaced when the command has ended.  An earlier sync(2) writes
+    back the dirty pages of other programs, so that they are not recorded.
 
     Args:
         path: the file of the capture.
@@ -161,7 +162,10 @@ def _tracefs() -> Iterator[Path]:
 
 @contextmanager
 def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) -> Iterator[Path]:
-    """Yield a tracefs instance that records *events*; remove it after the body.
+    """Yield the directory of a new tracefs instance, which records *events*; remove it after the body.
+
+    *root* is the mount point of tracefs.  *buffer_mib*: the buffer of each processor.  Events that the kernel
+    lacks are left out, but not block_bio_queue and sched_switch.
 
     Raises:
         BadInput: the kernel lacks block events or sched_switch.
@@ -214,7 +218,10 @@ def _of_children_ns() -> int:
 
 
 def mounted(device: str) -> str:
-    """Return the filesystem on *device* and its mount point, in the words of the first line."""
+    """Return the filesystem on *device* and its mount point, as ``filesystem ext4 at /mnt``.
+
+    Return "" if *device* ("major,minor") is not mounted; of several mounts, the first counts.
+    """
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields, _, rest = line.partition(" - ")
         words = fields.split()
@@ -224,7 +231,9 @@ def mounted(device: str) -> str:
 
 
 def count_bios(trace: Path) -> tuple[Counter[str], int]:
-    """Return the bios by device and the number of lost events in the text of *trace*.
+    """Return the bios by device and the number of lost events in the text at *trace*.
+
+    Losses without a number of events count 0.
 
     Raises:
         BadInput: the text has no bio.
@@ -246,7 +255,11 @@ def count_bios(trace: Path) -> tuple[Counter[str], int]:
 
 
 def limits(device: str) -> str:
-    """Return the first line of a capture: machine, queue limits and device."""
+    """Return a capture's first line without "# ": kernel, queue limits, processors, memory, device.
+
+    Raises:
+        BadInput: *device* ("major,minor") has no queue.
+    """
     queue = queue_of(device)
     values = {name: (queue / name).read_text().strip() for name in LIMITS}
     scheduler = values["scheduler"]
@@ -258,7 +271,7 @@ def limits(device: str) -> str:
 
 
 def queue_of(device: str) -> Path:
-    """Return the sysfs directory of the queue of *device*, a disk or a partition.
+    """Return the sysfs directory of the queue of *device* ("major,minor"), a disk or a partition.
 
     Raises:
         BadInput: the device has no queue.

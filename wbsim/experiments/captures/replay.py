@@ -52,7 +52,11 @@ from wbsim.sim.units import PAGE_BYTES, SECTOR_BYTES
 def replay(
     steps: Iterable[Step], rules: PlugRules, limits: QueueLimits, scheduler: str, device: str
 ) -> Verdict:
-    """Return the verdict on every decision on *device* ("major,minor") in *steps*."""
+    """Return the verdict on every decision on *device* ("major,minor") in *steps*, which `steps_of` yields.
+
+    *rules*, *limits* and *scheduler* are those of the captured kernel: the simulator decides by them.  `wbsim
+    replay` and `wbsim.Capture` call this.
+    """
     judge = _Judge(rules, limits, scheduler, sys.intern(device))
     for step in steps:
         judge.take(step)
@@ -366,7 +370,10 @@ class _Judge:
 
 
 def bio_of(piece: Piece | Moved) -> Bio:
-    """Return the bio of *piece*, with one segment for each page; a discard has no segments."""
+    """Return the bio of *piece*, with one segment for each page; a discard has no segments.
+
+    A bio that flushes, or of which more follows, never merges.  `what_if` uses this, too.
+    """
     rwbs = rwbs_of(piece.rwbs)
     pages = -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)
     return Bio(

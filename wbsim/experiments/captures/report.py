@@ -27,7 +27,10 @@ CLASSES: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 def replay_document(
     path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]
 ) -> dict[str, object]:
-    """Return the replay as one JSON document."""
+    """Return the replay as the document that ``wbsim replay --json`` prints.
+
+    *eras*: the requests of each era; with them, ``requests_simulated`` is that of the era of the what-if.
+    """
     document: dict[str, object] = {
         "capture": str(path),
         "kernel": conditions.kernel,
@@ -60,7 +63,7 @@ def replay_document(
 
 
 def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> str:
-    """Return the replay as a page of text."""
+    """Return the replay as a page of text: counts, first differences, and a row for each of *eras*."""
     limits = conditions.limits
     lines = [
         f"{path.name}: {verdict.bios} bios for {conditions.device}, kernel {conditions.kernel}",
@@ -147,7 +150,7 @@ def _histogram(lengths: Counter[int]) -> dict[str, int]:
 
 
 def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> None:
-    """Write the picture of `figure` to *path*.
+    """Write the picture of `figure` to *path*; an existing file is replaced.
 
     Raises:
         BadInput: *path* cannot be written.
@@ -156,9 +159,9 @@ def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str,
 
 
 def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Figure:
-    """Return the picture of a what-if.
+    """Return the picture of a what-if, with *title* above it; `draw_eras` writes it.
 
-    The upper panel has the number of requests that each era would have issued.  The lower panel has the bytes
+    The upper panel has the number of requests that each era would have issued.  The lower panel has the MiB
     by request size, for the capture's era and the era that was asked for.  *eras* contains both.
     """
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from wbsim.models.block.merge import BACK
 
 
 class Seen:
-    """A request of task *pid* from sector *start* to *end*.
+    """A request of task *pid* from sector *start* to *end* (exclusive).
 
     * ``plugged``: by the steps so far, the request is in its task's plug.
     * ``inserted``: the request waits in the scheduler, where the bios of all tasks may join it.
@@ -39,13 +39,17 @@ class Requests:
         self._by_end: defaultdict[int, list[Seen]] = defaultdict(list)
 
     def begin(self, piece: Piece, *, hidden: bool) -> Seen:
-        """Add and return the new request of the bio of *piece*."""
+        """Add and return the new request of the bio of *piece*.
+
+        *hidden*: the task's plug holds requests that the capture does not show.
+        """
         return self._add(Seen(piece.pid, piece.sector, piece.sector + piece.sectors, hidden=hidden))
 
     def joined_by(self, piece: Piece) -> Seen:
         """Return the request that the bio of *piece* merged with, extended by the bio.
 
-        If the capture shows no such request, a hidden one is added.  A task's own plug is tried first.
+        If the capture shows no such request, a hidden one is added.  Requests that are shown are tried first,
+        then those in the task's own plug.
         """
         start, end = piece.sector, piece.sector + piece.sectors
         neighbours = self._by_end.get(start, ()) if piece.merge is BACK else self._by_start.get(end, ())
@@ -57,7 +61,10 @@ class Requests:
         return self._add(request)
 
     def hidden_beside(self, piece: Piece) -> bool:
-        """Return whether the bio of *piece* touches a hidden request that its task might join."""
+        """Return whether the bio of *piece* touches a hidden request that its task might join.
+
+        A decision for a new request is then not judged.
+        """
         neighbours = (
             *self._by_end.get(piece.sector, ()),
             *self._by_start.get(piece.sector + piece.sectors, ()),
@@ -65,7 +72,11 @@ class Requests:
         return any(request.hidden and _open_to(request, piece.pid) for request in neighbours)
 
     def move(self, step: Moved) -> Seen | None:
-        """Return the request that was inserted, merged or issued; None if the capture did not show it."""
+        """Follow *step*; return the request that was inserted, merged or issued.
+
+        An issued request is removed; None if the capture did not show it.  Any other unknown request is added
+        as hidden.  A merged request extends the waiting request that ends at its start, and is removed.
+        """
         start, end = step.sector, step.sector + step.sectors
         request = self._find(start, end)
         if request is not None:

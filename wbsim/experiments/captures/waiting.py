@@ -27,6 +27,10 @@ def _by_sector() -> Deadline:
 class Waiting:
     """The requests of one device that left a plug and are not issued.
 
+    `replay` asks which of them a bio joins.
+
+    *scheduler* is one of `SCHEDULERS`, and *bounds* limit a request.
+
     * none: one software queue per processor; a dispatch takes the requests of all queues.
     * kyber: one software queue per processor and operation; a dispatch takes all of one operation.
     * mq-deadline: one elevator.
@@ -43,7 +47,10 @@ class Waiting:
         self._departures: dict[int, tuple[Request, Hashable]] = {}
 
     def attempt_merge(self, bio: Bio, pid: int, cpu: int) -> Merge:
-        """Return BACK or FRONT if *bio*, submitted by *pid* on *cpu*, joined a waiting request, else NEW."""
+        """Join *bio*, submitted by *pid* on *cpu*, to a waiting request if the rules allow it.
+
+        Return BACK or FRONT if it joined, else NEW, and then nothing changes.
+        """
         queue = self._queues.get(self._key(bio, pid, cpu))
         if queue is None or not queue.requests:
             return NEW
@@ -68,11 +75,14 @@ class Waiting:
         self._insertion_lines[request] = line
 
     def insertion_line(self, request: Request) -> int:
-        """Return the line of the capture in which *request* was inserted."""
+        """Return the line of the capture in which *request*, which waits, was inserted; 0 after `recall`."""
         return self._insertion_lines[request]
 
     def issue(self, start_sector: int) -> None:
-        """Remove the request at *start_sector*, which is issued; the requests taken with it are leaving."""
+        """Remove the request at *start_sector*, which is issued; the requests taken with it are leaving.
+
+        An unknown sector changes nothing.
+        """
         self._departures.pop(start_sector, None)
         request = self._by_start.get(start_sector)
         if request is None:
@@ -83,7 +93,7 @@ class Waiting:
             self.leave(companion)
 
     def leave(self, request: Request) -> None:
-        """Mark *request* as leaving: by the kernel's decisions no bio can join it, and it is not issued."""
+        """Mark *request* as leaving: it is out of its queue, no bio can join it, and it is not issued."""
         self._departures[request.start_sector] = request, self._places[request]
         self._remove(request)
 

@@ -34,7 +34,11 @@ class Issued(NamedTuple):
 def what_if(
     steps: Iterable[Step], eras: Mapping[str, PlugRules], limits: QueueLimits, device: str
 ) -> dict[str, Issued]:
-    """Return the requests that each of *eras* would have issued to *device* ("major,minor")."""
+    """Return, for each of *eras*, the requests that its plugs would have issued to *device* ("major,minor").
+
+    *steps* are those of `steps_of`, and *limits* those of the device.  `wbsim replay --kernel` shows the
+    result.
+    """
     kernels = {name: _Kernel(rules, limits) for name, rules in eras.items()}
     for step in steps:
         if isinstance(step, Piece):

@@ -34,7 +34,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run with several numbers of contexts and print the answer; return the exit status."""
+    """Run with several numbers of contexts, print the advice or its JSON, and return 0.
+
+    With --out the runs are kept there.  Bad input raises `BadInput`, for which `cli` ends with status 2.
+    """
     import sys
 
     from wbsim.experiments.why.advise import REPLICATIONS, advise

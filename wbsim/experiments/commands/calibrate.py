@@ -30,7 +30,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Fit and print; return 0, or 1 if a fitted constant differs from the committed one."""
+    """Fit the constants of a report and print them; return 0, or 1 if one is not the committed one.
+
+    With --machine, write the fitted constants to a new file.  With --from, fit nothing: print the costs in
+    the capture and return 0.  Bad input raises `BadInput`, for which `cli` ends with status 2.
+    """
     import sys
 
     _check_file(arguments.machine, of_a_fit=arguments.capture is None)

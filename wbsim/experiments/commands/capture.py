@@ -43,7 +43,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Record a capture while the command runs; return the exit status of the command."""
+    """Record a capture to --out while the command runs; return the exit status of the command.
+
+    Print the number of bios, and of lost events, on stderr.  Without root, or with bad input, raise
+    `BadInput`: `cli` ends with status 2.
+    """
     import sys
 
     from wbsim.experiments.captures.conditions import device_of

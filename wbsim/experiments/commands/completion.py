@@ -15,12 +15,16 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "shell",
         choices=_SHELLS,
-        help='use: eval "$(wbsim completion bash)", the same with zsh, or wbsim completion fish | source',
+        help='use: eval "$(wbsim completion bash)"; the same with zsh, after compinit; in fish:'
+        " wbsim completion fish | source",
     )
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the script; return the exit status."""
+    """Print the completion script for the shell; return 0.
+
+    `cli` gives its complete parser in *arguments*, whose commands and options the script knows.
+    """
     import shtab
 
     from wbsim.experiments.commands.list import KINDS

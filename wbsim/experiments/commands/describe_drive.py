@@ -26,7 +26,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print or write the drive file; return the exit status."""
+    """Print the drive file, or write it to --out; return 0.
+
+    --out may replace an earlier drive file of this command, but no other file.  That, or a bad sheet or
+    result, raises `BadInput`: `cli` ends with status 2.
+    """
     import sys
 
     from wbsim.experiments.drives.describe import BEGINS, describe

@@ -38,7 +38,12 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print or write the machine file; return the exit status."""
+    """Print the machine file, or write it to --out; return 0.
+
+    With --measure, first measure the costs of system calls on this machine; --costs then gives only the costs
+    of the flusher.  --out may replace an earlier machine file of this command, but no other file.  Bad input
+    raises `BadInput`: `cli` ends with status 2.
+    """
     import sys
 
     from wbsim.experiments.config.problems import bad

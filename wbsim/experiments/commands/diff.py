@@ -23,7 +23,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the changes; return the exit status."""
+    """Print the rules that differ between two kernels, or their JSON; return 0.
+
+    An unknown kernel or rule, or a later kernel before an earlier one, raises `BadInput`: `cli` ends with
+    status 2.
+    """
     from wbsim.experiments.commands.list import named_rules
     from wbsim.experiments.config.problems import BadInput, Problem
     from wbsim.experiments.formats.kernel_rules import difference_document, difference_text

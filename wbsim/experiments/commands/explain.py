@@ -19,7 +19,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the explanation and draw it, or print it as JSON; return the exit status."""
+    """Print the explanation and draw it into DIR/lives.png, or only print it as JSON; return 0.
+
+    `BadInput` is raised if DIR has no results that can be explained: `cli` ends with status 2.
+    """
     import sys
     from functools import partial
 

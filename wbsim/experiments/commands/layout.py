@@ -27,7 +27,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Simulate, print the extents, and draw the disk with --out; return the exit status."""
+    """Simulate, print the extents or their JSON, and draw DIR/disk.png with --out; return 0.
+
+    Bad input, also a missing --mount if there are several, raises `BadInput`: `cli` ends with status 2.
+    """
     import sys
 
     from wbsim.experiments.config.experiment import load

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from wbsim.experiments.commands.options import add_json, print_json
@@ -45,7 +46,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the names, each with a few words about it; return the exit status."""
+    """Print the kinds of names, the names of a kind, or what is known of one name; return 0.
+
+    One machine, disk or filesystem is printed as its file, one rule with its history, any other name as its
+    row.  An unknown name raises `BadInput`: `cli` ends with status 2.
+    """
     what, key = arguments.what, arguments.key
     if what is None:
         counts: list[tuple[str, ...]] = [(name, str(_count(name))) for name in KINDS]
@@ -91,9 +96,21 @@ def _print(rows: _Rows, as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(rows.heading, row, strict=True)) for row in rows.rows])
         return
-    print(wrapped_table(rows.heading, rows.rows, left_columns=rows.texts or len(rows.heading)))
+    heading, lines, texts = rows.heading, rows.rows, rows.texts or len(rows.heading)
+    if rows.grouped:
+        heading, lines, texts = heading[1:], _grouped(lines), texts - 1
+    print(wrapped_table(heading, lines, left_columns=texts))
     if rows.use:
         print(f"\nuse: {rows.use}")
+
+
+def _grouped(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return *rows* without their first cell, which stands above the rows that share it."""
+    lines: list[tuple[str, ...]] = []
+    for group, members in groupby(rows, lambda row: row[0]):
+        lines.append((f"{group}:", *[""] * (len(rows[0]) - 2)))
+        lines += [row[1:] for row in members]
+    return lines
 
 
 def _count(kind: str) -> int:
@@ -153,13 +170,15 @@ def _guess_text(word: str) -> str:
 class _Rows(NamedTuple):
     """A table of names; ``use`` shows how a configuration names a row.
 
-    ``texts``: so many columns are texts, and the others numbers; 0: all are texts.
+    ``texts``: so many columns are texts, and the others numbers; 0: all are texts.  ``grouped``: the first
+    column is printed above the rows that share it.
     """
 
     heading: tuple[str, ...]
     rows: list[tuple[str, ...]]
     use: str = ""
     texts: int = 0
+    grouped: bool = False
 
 
 def _reports_of(spec: Spec) -> str:
@@ -220,13 +239,14 @@ def _disks() -> _Rows:
             "fitted to reports",
             "size",
             "MB/s",
-            "random writes/s",
+            "random w/s",
             "durable/s",
         ),
         rows,
         'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind;'
         " the file: wbsim list disks NAME;\n     a drive that is not here: wbsim describe-drive",
         texts=4,
+        grouped=True,
     )
 
 
@@ -283,7 +303,9 @@ def _rules(path: str | None) -> str:
 
 
 def named_rules(path: str, command: str) -> list[Rule]:
-    """Return the rules at and below *path*, which the user gave to *command*.
+    """Return the rules whose key is *path* or lies below it; `list` and `diff` print them.
+
+    *command*: the command to which the user gave *path*; an error begins with it.
 
     Raises:
         BadInput: there is no such rule.

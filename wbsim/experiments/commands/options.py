@@ -22,10 +22,13 @@ _DIGITS: Final = 18
 
 
 class Parser(ArgumentParser):
-    """Reports an error in one line, with the remedy."""
+    """A parser that reports a wrong option in one line on stderr, with the remedy; `cli` builds it."""
 
     def error(self, message: str) -> NoReturn:
-        """See `argparse.ArgumentParser`."""
+        """Print *message*, cut to 1000 characters, on stderr, and exit with status 2.
+
+        Argparse calls this.
+        """
         short = message if len(message) <= _WIDE else f"{message[:_WIDE]} ..."
         print(f"{self.prog}: {printable(short)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
@@ -38,7 +41,7 @@ class Parser(ArgumentParser):
 
 
 def natural(text: str) -> int:
-    """Return *text* as a whole number from 0 on; raise ArgumentTypeError if it is not one."""
+    """Return *text* as a whole number from 0 to 10^18 - 1; raise ArgumentTypeError if it is not one."""
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
         raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to {10**_DIGITS - 1}")
     return int(text)
@@ -63,10 +66,13 @@ def directory(text: str) -> Path:
 
 
 class EachOnce(Action):
-    """Appends KEY=VALUE; refuses a second value of a key, which would silently replace the first."""
+    """The action of --set: appends KEY=VALUE, but a second value for a key ends the command with status 2.
+
+    A second value would silently replace the first.  ``scenario.KEY`` and ``KEY`` are the same key.
+    """
 
     def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, *_: object) -> None:
-        """Append *values*, which is one KEY=VALUE."""
+        """Append *values*, which is one KEY=VALUE, to the list in *namespace*; argparse calls this."""
         overrides = getattr(namespace, self.dest)
         keys = {override.partition("=")[0].removeprefix("scenario.") for override in overrides}
         if (key := values.partition("=")[0].removeprefix("scenario.")) in keys:
@@ -75,7 +81,7 @@ class EachOnce(Action):
 
 
 def add_set(parser: ArgumentParser) -> None:
-    """Add ``--set``, which overrides a key."""
+    """Add ``--set KEY.PATH=VALUE``, which overrides a key and may be repeated for other keys; default: []."""
     parser.add_argument(
         "--set",
         action=EachOnce,
@@ -86,19 +92,19 @@ def add_set(parser: ArgumentParser) -> None:
 
 
 def add_variant(parser: ArgumentParser, words: str = "the variant; required if there are several") -> None:
-    """Add ``--variant``, which selects a variant; its help is *words*."""
+    """Add ``--variant``, which selects a variant and is None by default; its help is *words*."""
     parser.add_argument("--variant", metavar="NAME", help=words)
 
 
 def add_sources(parser: ArgumentParser) -> None:
-    """Add ``--sources``, which prints the source of each number."""
+    """Add the flag ``--sources``: the command prints the source of each number and the range of a guess."""
     parser.add_argument(
         "--sources", action="store_true", help="below each number, print its source and the range of a guess"
     )
 
 
 def add_dry_run(parser: ArgumentParser) -> None:
-    """Add ``--dry-run``, which lists the runs; `print_plan` prints them."""
+    """Add the flag ``--dry-run`` of `run` and `sweep`: they call `print_plan` instead of simulating."""
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -107,7 +113,11 @@ def add_dry_run(parser: ArgumentParser) -> None:
 
 
 def print_plan(experiment: Experiment, arguments: Namespace) -> int:
-    """Print the runs of *experiment* that the command would simulate; return the exit status."""
+    """Print the runs of *experiment* that `run` or `sweep` would simulate, with estimates; return 0.
+
+    *arguments* has ``replications``, ``jobs`` and ``json`` of the command line; with ``json``, print one
+    document.
+    """
     import os
 
     from wbsim import sim
@@ -125,17 +135,20 @@ def print_plan(experiment: Experiment, arguments: Namespace) -> int:
 def add_replications(
     parser: ArgumentParser, words: str = "the runs of each case; default: as in the configuration"
 ) -> None:
-    """Add ``--replications``, whose help is *words*."""
+    """Add ``--replications``, from 1 and None by default: the runs of each case.  Its help is *words*."""
     parser.add_argument("--replications", type=positive, metavar="N", help=words)
 
 
 def add_json(parser: ArgumentParser) -> None:
-    """Add ``--json``, which prints a JSON document."""
+    """Add the flag ``--json``: the command prints one JSON document, with `print_json`, instead of text."""
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def add_running(parser: ArgumentParser) -> None:
-    """Add the options of every command that runs cases; `how_of` reads them."""
+    """Add --seed, --out, --jobs, --cluster and --engine, for commands that run cases; `how_of` reads them.
+
+    `cli` reads --engine itself.
+    """
     parser.add_argument(
         "--seed", type=natural, default=1, metavar="N", help="the seed of the random numbers; default: 1"
     )
@@ -162,7 +175,7 @@ def add_running(parser: ArgumentParser) -> None:
 
 
 def add_figures(parser: ArgumentParser) -> None:
-    """Add ``--figure``, which adds a column to a table; `check_figures` checks the names."""
+    """Add ``--figure``, which adds a column and may be repeated; `check_figures` checks the names."""
     parser.add_argument(
         "--figure",
         action="append",
@@ -173,10 +186,10 @@ def add_figures(parser: ArgumentParser) -> None:
 
 
 def check_figures(names: Sequence[str], figures: Sequence[str]) -> None:
-    """Check that *names*, which the user gave, are among *figures*.
+    """Check that *names*, which the user gave with --figure, are among *figures*.
 
     Raises:
-        BadInput: there is no such figure.
+        BadInput: a name is not; the message has the nearest one.
     """
     from wbsim.experiments.config.problems import bad, unknown_key
 
@@ -186,7 +199,9 @@ def check_figures(names: Sequence[str], figures: Sequence[str]) -> None:
 
 
 def how_of(arguments: Namespace) -> How:
-    """Return the settings of a run, from the options of `add_running`.
+    """Return the settings of a run, from the options of `add_running`; progress is shown on a terminal.
+
+    Without a terminal, only long runs report their progress.
 
     Raises:
         BadInput: --jobs is given with --cluster, or --out is a file.
@@ -212,12 +227,18 @@ _SHORTER: Final = {
 
 
 def shorter_ways(arguments: Namespace) -> tuple[str, ...]:
-    """Return the ways to a shorter run that the command of *arguments* offers."""
+    """Return the ways to a shorter run that the command of *arguments* offers, as words such as "--quick".
+
+    The progress of a long run names them.
+    """
     return tuple(way for name, way in _SHORTER.items() if hasattr(arguments, name))
 
 
 def print_json(document: object) -> None:
-    """Print *document* as JSON on stdout; an unknown number (nan) and an infinite number are null."""
+    """Print *document* as JSON on stdout, for the commands with --json.
+
+    NaN and infinite numbers become null, also within tables and lists.
+    """
     import json
 
     print(json.dumps(_with_nulls(document), indent=1, allow_nan=False))

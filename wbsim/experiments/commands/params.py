@@ -21,7 +21,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the numbers; return the exit status."""
+    """Print the numbers of one variant of CONFIG.toml, by default of plug.toml, or their JSON; return 0.
+
+    A bad configuration raises `BadInput`: `cli` ends with status 2.
+    """
     from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table
 

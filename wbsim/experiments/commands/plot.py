@@ -42,7 +42,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Draw the pictures, print their paths and the knees of lines, and return the exit status."""
+    """Draw the pictures, print their paths and the knees of lines, or both as JSON; return 0.
+
+    A directory without results, or an unknown key or figure, raises `BadInput`: `cli` ends with status 2.
+    """
     from wbsim.experiments.pictures.facets import where_of
     from wbsim.experiments.pictures.plots import KNEE, Wanted, plot_directory
 

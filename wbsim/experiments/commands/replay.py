@@ -44,7 +44,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Compare and print; return 0, or 1 if a decision of the model differs from the kernel's."""
+    """Compare and print; return 0, or 1 if a decision of the model differs from the kernel's.
+
+    With --kernel, also print the requests of that kernel for the same bios; --out draws them.  Bad input
+    raises `BadInput`: `cli` ends with status 2.
+    """
     import sys
 
     from wbsim.experiments.captures.conditions import Options, conditions_of, device_of

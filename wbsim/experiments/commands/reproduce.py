@@ -23,7 +23,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run the reports' experiments, print the table, draw it into --out, and return the exit status."""
+    """Run the reports' experiments and print published and simulated figures; return 0, also if they differ.
+
+    With --out, keep the runs there and draw DIR/reproduction.png.  An unknown report raises `BadInput`: `cli`
+    ends with status 2.
+    """
     import sys
     from functools import partial
 

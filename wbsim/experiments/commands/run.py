@@ -38,7 +38,7 @@ def add_options(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--guesses", type=positive, metavar="N",
-        help="also run each case N times with assumed numbers drawn from their ranges, and print intervals",
+        help="also run each case N times (at least 5) with drawn assumed numbers, and print intervals",
     )  # fmt: skip
     add_variant(parser, "run only this variant")
     add_dry_run(parser)
@@ -48,7 +48,12 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run the experiment and print the result; return the exit status."""
+    """Run the experiment of CONFIG.toml or of --fs-mark, and print the result.
+
+    With --dry-run, only print the runs and return 0.  With --guesses, run each case again with drawn numbers.
+    Return 0, or the status of the worst failure, as `print_result` does.  Bad input raises `BadInput`, for
+    which `cli` ends with status 2.
+    """
     from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import from_command, load
     from wbsim.experiments.config.problems import bad

@@ -33,7 +33,12 @@ def print_result(
 ) -> int:
     """Print the tables or one JSON document, report failures on stderr, and return the exit status.
 
-    *draws*: the intervals that include the assumed numbers, if the user asked for them.
+    The status is 0, or that of the worst failure: 70 for a fault of wbsim, 1 for a lost worker, 2 for bad
+    input.
+
+    * *batch*: the outcomes and the failures; *title*: the first line above the table, or None for no line.
+    * *arguments*: ``out``, ``json``, ``figure``, ``locks`` and ``config`` of the command line.
+    * *draws*: the intervals that include the assumed numbers, if the user asked for them.
     """
     if arguments.out is not None:
         print(f"wrote {arguments.out}; draw it with: wbsim plot {arguments.out}", file=sys.stderr)
@@ -68,7 +73,10 @@ def _trust(outcomes: list[Outcome], experiment: Experiment, arguments: Namespace
     from wbsim.experiments.why.trust import sensitivity_command, trust_lines
 
     config = getattr(arguments, "config", None) or "CONFIG.toml"
-    lines = trust_lines(experiment.cases, outcomes, sensitivity_command(str(config), experiment.cases))
+    figure = arguments.figure[0] if arguments.figure else ""
+    swept = bool(getattr(arguments, "set", ())) and arguments.command == "sweep"
+    command = sensitivity_command(str(config), experiment.cases, figure, swept=swept)
+    lines = trust_lines(experiment.cases, outcomes, command)
     if any(len(runs) > 1 for runs in by_case(outcomes)):
         lines = [_SCATTER, *lines]
     return "\n".join(wrapped(line) for line in lines)
@@ -111,12 +119,13 @@ def _texts(
         uneven_members,
         unfinished,
     )
+    from wbsim.experiments.formats.table import wrapped
     from wbsim.experiments.published.fitted_constants import fitted_elsewhere
     from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 
     axes, locks, figures = experiment.axes, arguments.locks, arguments.figure
     first = outcome_table(outcomes, axes, figures)
-    texts = [first if title is None else f"{title}\n{first}"]
+    texts = [first if title is None else f"{wrapped(title)}\n{first}"]
     differences = partial(difference_table, more=figures)
     more = (failed_processes, unfinished, on_disk_table, differences, steady_table)
     texts += [text for make in more if (text := make(outcomes, axes)) is not None]

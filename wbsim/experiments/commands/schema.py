@@ -15,7 +15,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the schema or the reference; return the exit status."""
+    """Print the keys as a JSON Schema, or with --reference as Markdown; return 0."""
     if arguments.reference:
         from wbsim.experiments.formats.reference import reference
 

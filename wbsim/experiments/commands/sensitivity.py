@@ -61,7 +61,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Vary the numbers, print the table, draw the tornado into --out, and return the exit status."""
+    """Vary the assumed numbers, print the table or its JSON, draw --out/tornado.png, and return 0.
+
+    A bad configuration, an unknown figure, or a --sobol that is no power of two raises `BadInput`: `cli` ends
+    with status 2.
+    """
     import sys
     from functools import partial
 

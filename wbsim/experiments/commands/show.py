@@ -22,7 +22,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the configuration; return the exit status."""
+    """Print the configuration of one variant with its numbers, or the resolved keys as JSON; return 0.
+
+    A bad configuration, or no --variant where there are several, raises `BadInput`: `cli` ends with status 2.
+    """
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.resolved_scenario import resolved
     from wbsim.experiments.formats.numbers import numbers_table

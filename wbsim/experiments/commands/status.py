@@ -19,7 +19,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the status; return the exit status."""
+    """Print which runs of DIR are done, failed or missing, as text or JSON; return 0, also after failures.
+
+    `BadInput` is raised if a command did not write DIR: `cli` ends with status 2.
+    """
     from wbsim.experiments.sweeps.status import status_of
 
     status = status_of(arguments.directory)

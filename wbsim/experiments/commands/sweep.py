@@ -57,7 +57,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Run the sweep and print the result; return the exit status."""
+    """Run the sweep and print the result; with --dry-run, only print the runs and return 0.
+
+    Return 0, or the status of the worst failure, as `print_result` does.  A bad configuration, option or
+    figure raises `BadInput`, for which `cli` ends with status 2.
+    """
     from wbsim.experiments.commands.run_output import print_result
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.sweeps import Asked

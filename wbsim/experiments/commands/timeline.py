@@ -23,7 +23,10 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Print the first replication of every variant and point; return the exit status."""
+    """Print the first replication of every variant and point, a line for each interval, or JSON; return 0.
+
+    A bad --every or --figure, or a directory without results, raises `BadInput`: `cli` ends with status 2.
+    """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.timeline import timeline, timeline_document
     from wbsim.experiments.results.figures import READ

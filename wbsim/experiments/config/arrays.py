@@ -12,9 +12,11 @@ from wbsim.models.md.spec import REFERENCE_COSTS
 
 
 def add_arrays(likes: Likes, machine: Table, table: Table, groups: Mapping[str, list[str]]) -> None:
-    """Add the arrays of *table*, the machine as the user wrote it, to *machine*.
+    """Add the arrays of *table*, the machine as the user wrote it, to *machine*, which is changed in place.
 
-    *groups* are the groups of disks.  A machine with an array gets the usual costs of md, unless it has some.
+    *groups* are the groups of disks: the names of the disks, by the name of the group.  A machine with an
+    array gets the usual costs of md, unless it has some.  `scenarios` calls this; problems are noted in
+    *likes*.
     """
     if "arrays" not in table:
         return

@@ -38,7 +38,7 @@ class Case:
 
     @property
     def label(self) -> str:
-        """A name for tables and files: the variant and the values of the point.
+        """A name for tables and files: the variant and the values of the point, with hyphens between them.
 
         Example:
             >>> import wbsim

@@ -21,7 +21,11 @@ from wbsim.sim.param import Given, Spec, units_of
 
 
 def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, object]:
-    """Return the entries of *device* and of the devices in it, *speed* times as fast."""
+    """Return the entries of *device* and of the devices in it, *speed* times as fast.
+
+    Times (ns) are divided by *speed* and rates (B/s) multiplied; *device* itself does not change.  The key
+    ``speed`` and `wbsim.experiments.drives` use this.
+    """
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
     device_kinds = kinds("devices")
@@ -50,10 +54,11 @@ class Drives(NamedTuple):
 
 
 def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, bases: Drives) -> list[str]:
-    """Add the disk *name*, as *tables* describes it, to *disks*.
+    """Add the disk *name*, as *tables* describes it, to *disks*, a dictionary that is changed in place.
 
-    *tables* has the entries of all disks, and *bases* what ``like`` may name.  With a ``count``, return the
-    names of the disks of the group; otherwise return an empty list.
+    *tables* has the entries of all disks, and *bases* what ``like`` may name.  With a ``count``, add the
+    disks NAME0, NAME1 ... and return their names; otherwise return an empty list.  A disk with a problem,
+    which is noted in *likes*, is not added.
     """
     table, drives = likes.problems.table(tables, name), bases.drives
     count = plain(table.get("count"))
@@ -122,9 +127,10 @@ def _expand(likes: Likes, table: Table, drives: Bases) -> Table | None:
 
 
 def with_like(likes: Likes, value: object, drives: Bases) -> object:
-    """Return the device *value* with each ``like`` replaced by the device of the named drive.
+    """Return the device *value* with each ``like`` in it replaced by the device of the named drive.
 
-    One table with a ``count`` may stand for the members of an array.
+    A *value* that is no table is returned unchanged.  One table with a ``count`` may stand for the members of
+    an array.  Problems are noted in *likes*, and the ``like`` is then left out.
     """
     if not isinstance(value, Table):
         return value
@@ -166,7 +172,11 @@ def _no_count(count: object) -> str:
 
 
 def at_its_speed(likes: Likes, disk: Any) -> object:
-    """Return *disk* with its device made faster by its ``speed``, and without that key."""
+    """Return *disk* with its device made faster by its ``speed``, and without that key.
+
+    A *disk* without ``speed`` is returned unchanged.  For a bad factor, note a problem in *likes* and only
+    leave the key out.
+    """
     device = disk.get("device") if isinstance(disk, Table) else None
     if not isinstance(device, Table) or "speed" not in device:
         return disk

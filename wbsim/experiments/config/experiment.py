@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -83,22 +84,31 @@ _TOP: Final = tuple(File.model_fields)
 _OF_A_VARIANT: Final = tuple(Variant.model_fields)
 
 
+def _remedy(file: Path) -> str:
+    """Return what to give in place of *file*, which cannot be read: a name that is near, or a path."""
+    shipped = sorted(path.name for path in config_path("").glob("*.toml"))
+    matches = get_close_matches(f"{file.name.removesuffix('.toml')}.toml", shipped, n=2, cutoff=0.75)
+    if matches:
+        return f"did you mean {' or '.join(matches)}, which comes with wbsim?"
+    return "give the path of an experiment's .toml file; wbsim list explains other names"
+
+
 def load(
     file: Path, overrides: Sequence[str] = (), variant: str | None = None, sweep: Asked = NOTHING
 ) -> Experiment:
     """Return the experiment in *file*, or in the configuration of the package that has this name.
 
-    *overrides* have the form ``key.path=value``.  *sweep* is the sweep of the command line.  *variant* is the
-    one variant to read; None: all variants.
+    A file of the user takes precedence.  *overrides* have the form ``key.path=value``.  *sweep* is the sweep
+    of the command line.  *variant* is the one variant to read; None: all variants.
 
     Raises:
-        BadInput: all problems of the configuration.
+        BadInput: *file* cannot be read, or the configuration has problems; all of them are reported together.
     """
     file = _by_name(file)
     try:
         text = text_of(file, MOST_BYTES)
     except OSError as error:
-        raise bad(str(file), f"{error.strerror}; give the path of an experiment's .toml file") from None
+        raise bad(str(file), f"{error.strerror}; {_remedy(file)}") from None
     except UnicodeDecodeError as error:
         line, byte = error.object.count(b"\n", 0, error.start) + 1, error.object[error.start]
         message = f"is not text: the byte {byte:#x} is not UTF-8; give an experiment's .toml file in UTF-8"
@@ -109,7 +119,7 @@ def load(
 
 
 def config_path(name: str) -> Path:
-    """Return the path of a configuration that comes with the package."""
+    """Return the path of the configuration *name*, such as "plug.toml", in the package; it may be missing."""
     return Path(str(files("wbsim.experiments").joinpath("configs", name)))
 
 
@@ -274,7 +284,11 @@ class _Reader:
 
 
 def from_command(command: str, overrides: Sequence[str] = (), sweep: Asked = NOTHING) -> Experiment:
-    """Return the experiment that runs the fs_mark *command* on the machine and kernel of report P13.
+    """Return the experiment of the fs_mark *command* on machine and kernel of report P13.
+
+    ``wbsim run --fs-mark`` runs it.
+
+    *overrides* have the form ``key.path=value``; *sweep* is that of the command line.
 
     Raises:
         BadInput: all problems of the command and the overrides.
@@ -293,7 +307,7 @@ workload.command = "{quoted}"
 def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:
     """Return the smaller run that ``quick`` in *file* describes for *case*, a case of *whole*.
 
-    *overrides* take precedence over the values of ``quick``.
+    *file* is read again.  *overrides*, as of `load`, take precedence over the values of ``quick``.
 
     Raises:
         BadInput: *case* has no ``quick``, or the configuration has problems with these values.

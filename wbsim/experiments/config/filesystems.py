@@ -49,15 +49,19 @@ class Host(NamedTuple):
 
     @property
     def mountable(self) -> list[str]:
-        """The names of the disks and arrays that may get a filesystem: a member of an array may not."""
+        """The names of the disks and arrays that may get a filesystem, disks first.
+
+        A member of an array may not.
+        """
         members = {disk for array in self.arrays.values() for disk in plain(array.get("members", ()))}
         return [*(disk for disk in self.disks if disk not in members), *self.arrays]
 
 
 def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table | None:
-    """Return the filesystem of *table* on *disk*; None if it has a problem, which is reported.
+    """Return the filesystem of *table* on *disk*; None if it has a problem, which is noted in *likes*.
 
-    If *disk* is not the name of a disk of *host*, the device is unknown.
+    A ``like`` of `MADE` makes it as mkfs would, with the size of the disk unless *table* has one.  If *disk*
+    is not the name of a disk or an array of *host*, the device is unknown, and 1 GiB is assumed.
     """
     expansion = likes.expand(table, BASES)
     if expansion is None:
@@ -83,10 +87,10 @@ def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table
 
 
 def made_again(scenario: Scenario, inputs: Inputs) -> None:
-    """Make the filesystems whose size follows their disk again, in *inputs*.
+    """Make the filesystems whose size follows their disk again, and change *inputs* in place.
 
-    *inputs* are those of *scenario* with other numbers.  Values that differ from those of mkfs stay, because
-    the configuration gives them.
+    *inputs* are those of *scenario* with other numbers, which a sensitivity analysis draws.  Values that
+    differ from those of mkfs stay, because the configuration gives them.
     """
     machine, release = inputs["machine"], release_of(scenario.kernel.name)
     for name, mount in scenario.mounts.items():

@@ -266,7 +266,10 @@ PROGRAM_KEYS: Final = _all_keys(ProgramKeys, ProgramSpec, "workload")
 
 
 def keys_at(table: Path) -> tuple[str, ...]:
-    """Return the keys that a user may write in *table* of the scenario, besides those of its spec."""
+    """Return the keys that a user may write in *table* of the scenario, besides those of its spec.
+
+    *table* is the path of the table.  An error on an unknown key suggests one of these keys.
+    """
     match table:
         case ("workload",) | ("programs", _):
             return PROGRAM_KEYS

@@ -70,7 +70,10 @@ class Section(NamedTuple):
 
 
 def sections() -> Iterator[Section]:
-    """Yield all sections: the top of the file, and then the scenario's."""
+    """Yield all sections of a configuration, for the reference and the JSON Schema.
+
+    The order is: the top of the file, the scenario, machine, kernel, mounts, filesystem, programs, workloads.
+    """
     yield Section("", "", [], list(_grammar_rows(File, "")))
     yield Section("scenario", "", about(Scenario), _rows(Scenario, "", "required"))
     yield from _sections(MachineSpec, "machine", "the machine's")
@@ -217,7 +220,10 @@ def _inner_sections(spec: type[Spec], path: str, default: str) -> Iterator[Secti
 
 
 def table_in(spec: type[Spec], field: FieldInfo) -> type[Spec] | None:
-    """Return the spec of the table in *field* of *spec*; None for a value, and for a device in a device."""
+    """Return the spec of the table in *field* of *spec*, also of an optional or a named one.
+
+    None for a value, and for a device in a device, which would never end.
+    """
     annotation: object = field.annotation
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]

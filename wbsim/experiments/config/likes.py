@@ -57,7 +57,8 @@ class Likes(NamedTuple):
     def based_on(self, table: Table, bases: Bases) -> Table | None:
         """Return the part that ``like`` names, with the entries of *table* put over it.
 
-        Return None if no part has this name, which is reported.
+        A file of the user may lie between both; see `expand`.  None if no part has this name, which is noted
+        as a problem.
         """
         expansion = self.expand(table, bases)
         if expansion is None:
@@ -73,7 +74,8 @@ class Likes(NamedTuple):
     def expand(self, part: Table, bases: Bases) -> Table | None:
         """Return *part*, put over the file that its ``like`` names; this file may name another file.
 
-        Return None if a file cannot be read, which is reported.
+        The ``like`` that is left names a part of the catalogue, or nothing that exists.  None, with a noted
+        problem, if a file cannot be read, is its own base, or has the name of a part of the catalogue.
         """
         files: set[Path] = set()
         if self._is_ambiguous(part, bases):

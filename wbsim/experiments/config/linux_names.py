@@ -36,7 +36,11 @@ _NOT_MODELLED: Final = {
 def key_of(name: str) -> str | None:
     """Return the message for *name*, Linux's name of a setting; None for any other name.
 
-    *name* may begin with the directory that sysctl prints: ``vm.dirty_bytes``.
+    *name* may begin with the directory that sysctl prints: ``vm.dirty_bytes``.  Errors on unknown keys use
+    it.
+
+    >>> key_of("vm.dirty_bytes")
+    "is Linux's name; the key is kernel.dirty.dirty_bytes"
     """
     name = name.removeprefix("vm.")
     if name in _KEYS:

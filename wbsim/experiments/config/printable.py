@@ -7,5 +7,9 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Return *text* in one line, with escapes for all letters that could control a terminal."""
+    """Return *text* in one line, with escapes for all letters that could control a terminal, also tabs.
+
+    >>> printable("one" + chr(10) + "two") == "one" + chr(92) + "ntwo"
+    True
+    """
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -82,12 +82,21 @@ class BadInput(Exception):
 
 
 def bad(place: str, message: str, key: str = "") -> BadInput:
-    """Return the exception for a single problem."""
+    """Return, without raising it, the exception for a single problem at *place*.
+
+    *place* is a file, an option or a function.
+
+    *message* says what is wrong and what would be right; *key* is the key or the parameter, if there is one.
+    """
     return BadInput([Problem(place, key, message)])
 
 
 def from_validation(error: ValidationError, root: type[Spec], tree: Table) -> Iterator[Problem]:
-    """Yield a problem for each error of pydantic, which validated *tree* as a *root*."""
+    """Yield a problem for each error of pydantic, which validated *tree* as a *root*.
+
+    All missing keys of a table are one problem, and each value has one.  The place is that of the user's
+    text.
+    """
     for finding in _of_one_place(_flatten(error.errors(), (), root)):
         place, key = place_and_key(tree, finding.path)
         yield Problem(place, ".".join(key), _message(finding, key))
@@ -151,7 +160,11 @@ def _of_one_place(findings: Iterator[_Finding]) -> Iterator[_Finding]:
 
 
 def excerpt(value: object) -> str:
-    """Return *value* as it stands in a configuration, cut after 60 letters."""
+    """Return *value* as it would be written in a configuration, cut after 60 letters, for an error.
+
+    >>> excerpt("none"), excerpt(True)
+    ("'none'", 'true')
+    """
     plain = bare(value)
     text = str(plain).lower() if isinstance(plain, bool | date | time) else repr(plain)
     return text if len(text) <= 60 else f"{text[:60]}..."
@@ -229,7 +242,13 @@ _RENAMED: Final = {
 
 
 def unknown_key(key: str, keys: Sequence[str]) -> str:
-    """Return the message for an unknown *key*, with its new name or the most similar of *keys*."""
+    """Return the message for an unknown *key*, with its new name or the most similar of *keys*.
+
+    Without a similar one, the message lists the *keys*.
+
+    >>> unknown_key("lops", ["loops", "files"])
+    'unknown key; did you mean loops?'
+    """
     if _RENAMED.get(key) in keys:
         return f"is now called {_RENAMED[key]}"
     matches = get_close_matches(key, keys, n=1, cutoff=0.7)
@@ -239,20 +258,26 @@ def unknown_key(key: str, keys: Sequence[str]) -> str:
 
 
 def unknown_setting(key: str, keys: Sequence[str]) -> str:
-    """Return the message for an unknown *key* of a configuration, which may be Linux's name of a setting."""
+    """Return the message for an unknown *key* of a configuration, which may be Linux's name of a setting.
+
+    For all other names it is that of `unknown_key`.
+    """
     if _RENAMED.get(key) in keys:
         return unknown_key(key, keys)
     return key_of(key) or unknown_key(key, keys)
 
 
 def instead(key: str, keys: Iterable[str]) -> str:
-    """Return the end of a message, with the one of *keys* that may be a misspelt *key*."""
+    """Return the end of a message on a missing *key*, with the one of *keys* that may be a misspelling of it.
+
+    Return "" if none is similar.
+    """
     matches = get_close_matches(key, keys, n=1, cutoff=0.6)
     return f"; is {matches[0]} a misspelling of it?" if matches else ""
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return the first *names* for an error, with the number of the others."""
+    """Return the first 40 *names* with commas between them, and the number of the others, for an error."""
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return f"{', '.join(names[:_MOST_LISTED])}{more}"
 
@@ -277,7 +302,7 @@ def _specs_in(annotation: Any) -> list[type[Spec]]:
 
 
 class Problems:
-    """Collects the problems of a configuration."""
+    """Collects the problems of a configuration in ``entries``, so that all are reported together."""
 
     def __init__(self) -> None:
         self.entries: list[Problem] = []
@@ -293,7 +318,7 @@ class Problems:
 
     @property
     def enough(self) -> bool:
-        """Return whether there are more problems than are printed."""
+        """True if there are more problems than are printed (`MOST_SHOWN`); readers then stop."""
         return len(self.entries) > MOST_SHOWN
 
     def add_option(self, place: str, message: str) -> None:
@@ -301,7 +326,10 @@ class Problems:
         self.entries.append(Problem(place, "", message))
 
     def wrong(self, table: Placed, entry: str, message: str) -> None:
-        """Note a problem: *message* says what is wrong with *entry* of *table*."""
+        """Note a problem: *message* says what is wrong with *entry* of *table*.
+
+        The table knows the place and the key.
+        """
         self.entries.append(Problem(table.place_of(entry), ".".join(table.key_of(entry)), message))
 
     def add(self, place: str, key: Path, message: str) -> None:
@@ -309,7 +337,7 @@ class Problems:
         self.entries.append(Problem(place, ".".join(key), message))
 
     def refuse_unknown(self, table: Table, keys: Sequence[str]) -> None:
-        """Note each entry of *table* that is not one of *keys*."""
+        """Note each entry of *table* that is not one of *keys*, until there are `enough` problems."""
         for name in table:
             if name not in keys and not self.enough:
                 self.wrong(table, name, unknown_setting(name, keys))
@@ -327,9 +355,9 @@ class Problems:
         return parent.subtable(entry)
 
     def texts(self, parent: Table, entry: str) -> tuple[str, ...]:
-        """Return *entry* of the table *parent*, a list of texts; return an empty list if *entry* is missing.
+        """Return *entry* of the table *parent*, a list of texts, as a tuple; a missing one is empty.
 
-        Note a problem, and return an empty list, if *entry* is anything else.
+        Note a problem, and return an empty tuple, if *entry* is anything else.
         """
         value = parent.get(entry, ())
         if (isinstance(value, Items) and all(isinstance(text, str) for text in value)) or value == ():

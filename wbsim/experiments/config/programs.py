@@ -35,7 +35,11 @@ _SAME_WRITES: Final = {
 
 
 def programs_of(likes: Likes, scenario: Table) -> Table:
-    """Return all programs of *scenario* by name; the kind of its workload names a program without a name."""
+    """Return all programs of *scenario* by name, each with its start and its workload.
+
+    The kind of its workload names a program without a name, such as fs_mark, and a second one is fs_mark-2.
+    A program with a problem, which is noted in *likes*, is left out.  `scenarios` calls this.
+    """
     if "programs" not in scenario:
         table = likes.problems.table(scenario, "workload")
         is_table = isinstance(scenario.get("workload", table), Table)
@@ -159,8 +163,8 @@ def _key_of(complaint: str, jobs: Mapping[str, Table]) -> tuple[Table, str, str]
 def in_job_files(scenario: Table, directory: FilePath, name: str) -> bool:
     """Return whether a job file of the commands of *scenario*, or a file that it includes, has ``{name}``.
 
-    A relative path begins at *directory*.  Commands and files that cannot be read are left out, because they
-    are reported when they are read as programs.
+    So a swept name may stand for a text in a job file.  A relative path begins at *directory*.  Commands and
+    files that cannot be read are left out, because they are reported when they are read as programs.
     """
     programs = scenario.get("programs", {})
     entries = programs if isinstance(programs, Items) else entries_of(programs).values()

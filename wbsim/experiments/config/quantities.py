@@ -13,7 +13,10 @@ _NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit
 
 
 def split(value: object) -> tuple[Any, str]:
-    """Return the number of *value*, an int or a float, and its unit.
+    """Return the number of *value*, an int or a float, and its unit, which is "" if it has none.
+
+    >>> split("16 GiB"), split(1.5)
+    ((16, 'GiB'), (1.5, ''))
 
     Raises:
         ValueError: *value* is not a number.
@@ -28,7 +31,13 @@ def split(value: object) -> tuple[Any, str]:
 
 
 def join_quantities(number: Any, unit: str) -> object:
-    """Return *number* with its *unit*; a fraction becomes a whole number of the base unit."""
+    """Return *number* with its *unit*; a fraction becomes a whole number of the base unit.
+
+    Without a unit, return *number* unchanged.
+
+    >>> join_quantities(1.5, "ms"), join_quantities(2.0, "GiB")
+    ('1500000 ns', '2 GiB')
+    """
     if not unit:
         return number
     if number == int(number):
@@ -40,6 +49,9 @@ def join_quantities(number: Any, unit: str) -> object:
 def multiply(value: object, factor: float) -> object:
     """Return *factor* times *value*, a number with or without a unit; whole numbers stay whole.
 
+    >>> multiply("4 KiB", 2), multiply(3, 0.5)
+    ('8 KiB', 2)
+
     Raises:
         ValueError: *value* is not a number.
     """
@@ -49,7 +61,10 @@ def multiply(value: object, factor: float) -> object:
 
 
 def amount(value: object) -> object:
-    """Return a key that is equal for equal amounts in different units; for other values return the text."""
+    """Return a key that is equal for equal amounts in different units; for other values return the text.
+
+    A sweep refuses a value that it has twice, such as "1 GiB" and "1024 MiB".
+    """
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
         return Fraction(str(value))
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None

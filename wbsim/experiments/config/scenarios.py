@@ -38,7 +38,11 @@ _KERNELS: Final = Bases("kernels", KERNELS)
 
 
 def expand(likes: Likes, scenario: Table) -> Table:
-    """Return the *scenario* of a configuration as the tree that `Scenario` validates."""
+    """Return the *scenario* of a configuration as the tree that `Scenario` validates.
+
+    Problems are noted in *likes*, and a part with a problem may be missing from the tree.  `experiment` calls
+    this for each case.
+    """
     problems = likes.problems
     kernel = likes.expand(problems.table(scenario, "kernel"), _KERNELS)
     base = None if kernel is None else plain(kernel.get("like"))

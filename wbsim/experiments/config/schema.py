@@ -14,7 +14,10 @@ _MACHINE: Final = f"{_SCENARIO}/machine/properties"
 
 
 def json_schema() -> dict[str, object]:
-    """Return the schema of a configuration (JSON Schema 2020-12): a description and a type of each key."""
+    """Return the schema of a configuration (JSON Schema 2020-12): a description and a type of each key.
+
+    ``wbsim schema`` prints it.
+    """
     schema = _types()
     for section in sections():
         for key in section.keys:

@@ -13,7 +13,7 @@ from wbsim.sim.param import Inputs
 def drive_in(problems: Problems, sheet: Table) -> Inputs | None:
     """Return the queue and the device that follow from *sheet*, whose figures are `Given`.
 
-    Return None if a figure is missing, unknown or contradicts another one, which is reported.
+    Return None if a figure is missing, unknown or contradicts another one, which is noted in *problems*.
     """
     try:
         return drive_of(dict(sheet))
@@ -23,7 +23,11 @@ def drive_in(problems: Problems, sheet: Table) -> Inputs | None:
 
 
 def with_sheet(problems: Problems, disk: Table) -> Table | None:
-    """Return *disk* with the queue and the device of its ``sheet``; None if the sheet is not valid."""
+    """Return only the queue and the device that follow from the ``sheet`` of *disk*, with its key and place.
+
+    None if the sheet is not valid, which is noted in *problems*.  The caller puts the other keys of *disk*
+    over it.
+    """
     sheet = problems.table(disk, "sheet")
     drive = drive_in(problems, sheet)
     if drive is None:

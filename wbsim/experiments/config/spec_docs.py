@@ -19,12 +19,15 @@ _WORD: Final = re.compile(r"[a-z]+['-]?[a-z]*[ ,:]")
 
 
 def about(spec: type[BaseModel]) -> list[str]:
-    """Return the paragraphs about *spec* itself, as Markdown."""
+    """Return the paragraphs about *spec* itself, as Markdown, without the bullets of its fields."""
     return [text for text in _paragraphs(spec) if not text.startswith("* ")]
 
 
 def sentences_of(spec: type[BaseModel]) -> dict[str, str]:
-    """Return the sentences about each field of *spec*, as Markdown; a field without a bullet is missing."""
+    """Return the sentences about each field of *spec*, as Markdown; a field without a bullet is missing.
+
+    Bullets of base classes count, too; that of *spec* itself takes precedence.
+    """
     bullets = [
         match.groups()
         for base in reversed(spec.__mro__)

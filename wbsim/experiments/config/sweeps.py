@@ -87,10 +87,12 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
 
 
 def by_hand(name: str, entries: Items) -> Axis:
-    """Return the axis of a list of tables, each with its ``value`` and the keys that it sets.
+    """Return the axis *name* of a list of tables, each with its ``value`` and the keys that it sets.
+
+    *entries* is the key ``points`` of a sweep.
 
     Raises:
-        ValueError: a value occurs twice, or is neither a number nor a text.
+        ValueError: a value occurs twice, or is neither a number nor a printable text.
     """
     steps = []
     for entry in entries:
@@ -107,7 +109,7 @@ Lists = Mapping[str, Items]
 
 
 def grid(lists: Lists) -> list[Axis]:
-    """Return an axis for each key.
+    """Return an axis for each key of *lists*, so that `points` combines all values.
 
     Raises:
         ValueError: a key has a value twice.
@@ -220,8 +222,11 @@ def values_of(text: str) -> list[object]:
     The series is arithmetic if the values before ``..`` fit, otherwise geometric.  Numbers may have a unit.
     Commas in quotes and brackets are part of a value.
 
+    >>> values_of("1,2,4..16"), values_of("0 s,5 s..15 s")
+    ([1, 2, 4, 8, 16], ['0 s', '5 s', '10 s', '15 s'])
+
     Raises:
-        ValueError: a range has no constant step or does not meet its end, or a value occurs twice.
+        ValueError: a range has no constant step, misses its end or mixes units, or a value occurs twice.
     """
     values: list[object] = []
     for part in _split_list(text):
@@ -269,7 +274,10 @@ def _range(start: Sequence[object], last: object, text: str) -> list[object]:
 
 
 def value_of(text: str) -> object:
-    """Return *text* as a value of TOML, or as a text if it is not valid TOML.
+    """Return *text* as a value of TOML, or as a text without outer blanks if it is not valid TOML.
+
+    >>> value_of("4"), value_of("4 KiB"), value_of("[1, 2]")
+    (4, '4 KiB', [1, 2])
 
     Raises:
         ValueError: the value is nested deeper than `MOST_LEVELS`.
@@ -301,7 +309,10 @@ def _split_list(text: str) -> list[str]:
 
 
 def axes_of(problems: Problems, sweep: Table) -> Iterator[Axis]:
-    """Yield the axes of the *sweep* of a configuration, and note its problems."""
+    """Yield the axes of *sweep*, the table of a configuration: points, each key of grid, zip, then lhs.
+
+    A part with a problem, which is noted in *problems*, yields no axis.
+    """
     problems.refuse_unknown(sweep, tuple(Sweep.model_fields))
     if "name" in sweep or "points" in sweep:
         entries, name = sweep.get("points"), sweep.get("name", "point")
@@ -354,7 +365,10 @@ def _lists(problems: Problems, table: Table) -> dict[str, Items]:
 
 
 def axes_asked(problems: Problems, sweep: Asked) -> list[Axis]:
-    """Return the axes that the command line asks for, and note its problems."""
+    """Return the axes that the command line asks for; an axis with a problem is left out.
+
+    Each problem is noted in *problems* with the option as its place.
+    """
     lists: dict[str, Items] = {}
     ends: dict[str, Items] = {}
     for text in sweep.lists:

@@ -34,10 +34,10 @@ class NotToml(ValueError):
 
 
 def parse_toml(text: str, name: str) -> Table:
-    """Return the tree of a TOML *text*; its places are ``name:line``.
+    """Return the tree of a TOML *text*; its places are ``name:line``, where a key occurs first.
 
     Raises:
-        NotToml: *text* is not valid TOML.
+        NotToml: *text* is not valid TOML, or has a number of more than 64 bits.
         ValueError: *text* is nested deeper than `MOST_LEVELS`.
     """
     document, lines = document_of(text), dict[Path, str]()
@@ -48,10 +48,10 @@ def parse_toml(text: str, name: str) -> Table:
 
 
 def document_of(text: str) -> dict[str, object]:
-    """Return the document of a TOML *text*.
+    """Return the document of a TOML *text*, in plain dictionaries and lists.
 
     Raises:
-        NotToml: *text* is not valid TOML.
+        NotToml: *text* is not valid TOML, or has a number of more than 64 bits.
         ValueError: *text* is nested deeper than `MOST_LEVELS`.
     """
     too_deep = _DOTTED.search(text) is not None
@@ -96,7 +96,13 @@ def _beyond_64_bits(value: object, path: Path) -> Path | None:
 
 
 def levels_of(value: object) -> int:
-    """Return the depth of the nested tables and lists in *value*, without recursion."""
+    """Return the depth of the nested tables and lists in *value*, without recursion.
+
+    A table or a list counts as a level if it has an entry.
+
+    >>> levels_of(1), levels_of([1]), levels_of({"a": [1]})
+    (0, 1, 2)
+    """
     levels, layer = 0, [value]
     while layer := [child for parent in layer for child in _children(parent)]:
         levels += 1
@@ -119,7 +125,14 @@ _BARE: Final = re.compile(r"[^,\]}#\n]*")
 
 
 def lines_of_keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Yield every key of a TOML *text*, and every entry of a list, with its line (the first is 1)."""
+    """Yield the path of each key of a valid TOML *text*, and of each entry of a list, with its line.
+
+    The first line is 1.  A path comes again with each line that names it: ``a.b = 1`` and ``a.c = 2`` both
+    yield ``("a",)``.
+
+    >>> list(lines_of_keys("a.b = 1"))
+    [(('a',), 1), (('a', 'b'), 1)]
+    """
     return _Lines(text).keys()
 
 

@@ -34,7 +34,7 @@ class Placed:
     places: Mapping[str, str] = {}
 
     def set_place(self, key: Path, where: str, places: Mapping[str, str]) -> Self:
-        """Set the key and the places, and return the table or the list."""
+        """Set the key, the place and the places of the entries; return the same table or list."""
         self.key, self.where, self.places = key, where, places
         return self
 
@@ -59,11 +59,11 @@ class Table(Placed, dict[str, Any]):
         return Table(entries).set_place(self.key, self.where, self.places)
 
     def omit(self, *names: str) -> Table:
-        """Return the table without the entries of these *names*; their places stay known."""
+        """Return a table without the entries of these *names*, if it has them; their places stay known."""
         return self.like({name: value for name, value in self.items() if name not in names})
 
     def dropped(self, name: str) -> Table:
-        """Return the table without the entry *name* and without its place."""
+        """Return a table without the entry *name* and without its place, which another file may then give."""
         places = {entry: place for entry, place in self.places.items() if entry != name}
         return self.omit(name).set_place(self.key, self.where, places)
 
@@ -73,12 +73,15 @@ class Items(Placed, list[Any]):
 
 
 def plain(value: object) -> Any:
-    """Return *value* without its provenance."""
+    """Return the value of a `Given`, without its provenance; return any other *value* unchanged."""
     return value.value if isinstance(value, Given) else value
 
 
 def with_key(value: object, key: Path) -> Any:
-    """Return *value* with *key* as its key; the keys of its entries begin with *key*."""
+    """Return a copy of *value* with *key* as its key; the keys of its entries begin with *key*.
+
+    A *value* that is neither a table nor a list is returned unchanged.
+    """
     if isinstance(value, Table):
         entries = {name: with_key(entry, (*key, name)) for name, entry in value.items()}
         return Table(entries).set_place(key, value.where, value.places)
@@ -156,7 +159,11 @@ class Factor(NamedTuple):
 
 
 def factor_in(value: object) -> object:
-    """Return the `Factor` of a text such as ``x2``; return any other *value* as `by_hand` marks it."""
+    """Return the `Factor` of a text such as ``x2``; return any other *value* as `by_hand` marks it.
+
+    >>> factor_in("x2"), factor_in("two")
+    (x2, 'two')
+    """
     match = _FACTOR.fullmatch(value) if isinstance(value, str) else None
     return Factor(float(match[1])) if match else by_hand(value)
 
@@ -167,7 +174,7 @@ _STATEMENT: Final = ("value", "origin", "source", "low", "high", "targets")
 
 
 def with_origins(table: Table, *, factors: bool = False) -> Table:
-    """Return *table* with each value in it as a `Given`; see `with_origin`."""
+    """Return *table* with each value in it as a `Given`; *factors* as in `with_origin`."""
     return table.like(
         {name: with_origin(value, table.place_of(name), factors=factors) for name, value in table.items()}
     )
@@ -244,9 +251,9 @@ def merge(base: Spec | Mapping[str, object], changes: Table) -> Table:
 
 
 def put(table: Table, path: Path, value: object, place: str) -> Table:
-    """Return *table* with *value* at *path*; *place* is the place of *value*.
+    """Return *table* with *value* put over its entry at *path*; *place* is the place of *value*.
 
-    A number in *path* selects an entry of a list.
+    Tables that are missing on the way are added.  A number in *path* selects an entry of a list.
 
     Raises:
         ValueError: the list lacks the entry.
@@ -309,7 +316,7 @@ def _apply_factor(base_value: object, value: Any) -> object:
 
 
 def has_name(value: object, name: str) -> bool:
-    """Return whether any text in *value* contains ``{name}``."""
+    """Return whether any text in *value*, also in its tables and lists, contains ``{name}``."""
     value = plain(value)
     if isinstance(value, Mapping):
         return any(has_name(entry, name) for entry in value.values())
@@ -319,7 +326,7 @@ def has_name(value: object, name: str) -> bool:
 
 
 def with_name(value: object, name: str, text: str) -> Any:
-    """Return *value* with *text* in place of every ``{name}`` in its texts."""
+    """Return *value* with *text* in place of every ``{name}``, *name* in braces, in its texts."""
     if isinstance(value, Given):
         return replace(value, value=with_name(value.value, name, text))
     if isinstance(value, Table):
@@ -331,7 +338,10 @@ def with_name(value: object, name: str, text: str) -> Any:
 
 
 def factors_in(value: object, path: Path = ()) -> Iterator[Path]:
-    """Yield the path of each factor that is left in *value*, because the key had no number to multiply."""
+    """Yield the path, which begins with *path*, of each factor that is left in *value*.
+
+    It is left because the key had no number to multiply; the caller reports it.
+    """
     if isinstance(value, Mapping | Items):
         for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from factors_in(entry, (*path, str(key)))

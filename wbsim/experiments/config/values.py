@@ -61,7 +61,10 @@ _FACTOR: Final = {"type": "string", "pattern": r"^x[0-9]+(\.[0-9]+)?$"}
 
 
 def json_type(field: FieldInfo) -> dict[str, object]:
-    """Return the JSON Schema of the values of *field*, as a configuration writes them."""
+    """Return the JSON Schema of the values of *field*, as a configuration writes them.
+
+    A quantity is a text with a unit, and any number may be a factor.
+    """
     return _json_type(field.annotation, field.metadata, unit_of(field))
 
 
@@ -118,7 +121,10 @@ _BOUNDS: Final = (
 
 
 def bounds(marks: Iterable[Any], name: str) -> list[Any]:
-    """Return the bounds of the kind *name* in *marks*, such as ``ge``; a `FieldInfo` holds marks itself."""
+    """Return the bounds of the kind *name*, such as ``ge``, in *marks*, also those in a `FieldInfo`.
+
+    The list is empty without such a bound.
+    """
     return [
         bound
         for mark in marks
@@ -130,7 +136,11 @@ def bounds(marks: Iterable[Any], name: str) -> list[Any]:
 
 
 def amount(value: Any, unit: str) -> str:
-    """Return *value* in the largest unit in which it is a whole number; *unit* is the unit of a spec."""
+    """Return *value* in the largest unit in which it is a whole number; *unit* is the unit of a spec.
+
+    >>> amount(5_000_000, "ns"), amount(0, "ns"), amount(7, "1")
+    ('5 ms', '0', '7')
+    """
     if unit not in KINDS or not value:
         return f"{value:.10g}" if isinstance(value, float) else str(value)
     scales = SCALES[KINDS[unit]]
@@ -139,7 +149,10 @@ def amount(value: Any, unit: str) -> str:
 
 
 def in_words(value: Any, unit: str) -> str:
-    """Return the default *value* as a configuration would have it."""
+    """Return the default *value* as a configuration would have it; None and an empty list are "none".
+
+    *unit* is the unit of the field.
+    """
     if value is None or value == ():
         return "none"
     if isinstance(value, bool | str):

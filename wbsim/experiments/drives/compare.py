@@ -34,10 +34,10 @@ RUN_OF_INPUT: Final = {
 
 
 class Comparison(NamedTuple):
-    """A figure of a drive beside that of the model.
+    """A figure of a drive beside that of the model; both have the ``unit``.
 
-    ``figure``: the name of the run.  ``is_input``: the drive is built from it.  ``error``: the model's
-    deviation, as a share.
+    ``figure``: the name of the run.  ``is_input``: the drive is built from it.  ``origin`` and ``source``:
+    those of the published figure.
     """
 
     drive: str
@@ -51,13 +51,14 @@ class Comparison(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The deviation of the model from the published figure, as a share of it."""
+        """The deviation of the model, as a share of the published figure: 0.1 if it is 10 % above."""
         return self.model / self.published - 1
 
 
 def known_figures(part: Inputs) -> dict[str, float]:
     """Return what is known of the drive *part* of the catalogue, by key of a sheet.
 
+    The keys are sequential_write (B/s), random_write and durable_writes (/s), for ``wbsim list disks``.
     Random writes are those of a worn drive if they were measured, and else the most of a fresh one.
     """
     numbers = {**part.get("sheet", {}), **part.get("figures", {})}
@@ -72,6 +73,8 @@ def known_figures(part: Inputs) -> dict[str, float]:
 
 def comparisons(names: Iterable[str]) -> Iterator[Comparison]:
     """Yield the comparisons of each of the drives *names*, inputs first; a name may be a file with a sheet.
+
+    Each comparison simulates a run, which may take seconds.  A file has inputs only.
 
     Raises:
         BadInput: there is no such drive, or its sheet is not valid.
@@ -100,7 +103,7 @@ def _base_unit(value: Any) -> float:
 
 
 def median_error(rows: Sequence[Comparison]) -> float | None:
-    """Return the median of the predicted figures' errors, without their signs; None without such a figure."""
+    """Return the median of the predicted figures' errors, as a share without sign; None without any."""
     errors = [abs(row.error) for row in rows if not row.is_input]
     return median(errors) if errors else None
 
@@ -109,7 +112,7 @@ HEADING: Final = ("drive", "figure", "origin", "published", "model", "error", "i
 
 
 def cells(row: Comparison) -> tuple[str, ...]:
-    """Return *row* as cells of a table."""
+    """Return *row* as cells of a table, with the columns of `HEADING`."""
     return (
         row.drive,
         row.figure,
@@ -130,6 +133,6 @@ def _text(value: float, unit: str) -> str:
 
 
 def document(rows: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the comparisons for JSON."""
+    """Return the comparisons *rows* as the document of ``--json``, in base units; errors are shares."""
     entries = [{**row._asdict(), "error": row.error} for row in rows]
     return {"figures": entries, "median_error_of_predictions": median_error(rows)}

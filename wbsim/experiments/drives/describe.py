@@ -54,12 +54,14 @@ JOBS: Final = {
 
 
 def describe(sheet: str, results: Sequence[Path] = ()) -> str:
-    """Return a drive file (TOML) for the drive in *sheet*, with the figures of fio's *results*.
+    """Return the text of a drive file (TOML) for the drive in *sheet*, with the figures of fio's *results*.
 
-    *sheet* is a file with a table ``sheet``, or the name of a drive of the catalogue that has one.
+    *sheet* is a file with a table ``sheet``, or the name of a drive of the catalogue that has one.  A
+    measured figure replaces that of the sheet.
 
     Raises:
-        BadInput: a file cannot be read, or its figures are unknown, missing or contradict each other.
+        BadInput: a file cannot be read, or its figures are unknown, missing or contradict each other.  Or two
+            results have the same job, or a job that does not measure its figure.
     """
     table = sheet_of(sheet)
     measured_in: dict[str, Path] = {}
@@ -79,10 +81,11 @@ def describe(sheet: str, results: Sequence[Path] = ()) -> str:
 
 
 def sheet_of(sheet: str) -> Table:
-    """Return the figures in *sheet*, a file or a drive of the catalogue, each a `Given`.
+    """Return the figures in *sheet*, a file or a drive of the catalogue, each a `Given`, by their keys.
 
     Raises:
-        BadInput: there is no such file or drive, or it has no table ``sheet``.
+        BadInput: there is no such file or drive, it is not TOML, or it has no table ``sheet``.  Or it has a
+            key that is not read.
     """
     if sheet in sheet_names():
         return Table(part_in(FOLDER, sheet)["sheet"]).set_place(("sheet",), sheet, {})
@@ -239,7 +242,7 @@ def _statement(number: Given, unit: str) -> str:
 
 
 def sheet_names() -> list[str]:
-    """Return the drives of the catalogue that have a sheet."""
+    """Return the names of the drives of the catalogue that have a sheet."""
     return [name for name in names_in(FOLDER) if "sheet" in part_in(FOLDER, name)]
 
 

@@ -35,10 +35,10 @@ SMALL_BLOCK: Final = 2 * MIB
 
 
 class Run(NamedTuple):
-    """A run of a name, such as random_write_qd32.
+    """A kind of run, such as random_write_qdN.
 
-    ``unit``: of the result.  ``what``: a few words on it.  ``measure``: takes the drive and the number in the
-    name, and returns the result.
+    ``unit``: of the result.  ``what``: a few words on it.  ``measure``: simulates the run on a drive, with
+    the number in the name, and returns the result.
     """
 
     unit: str
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 
 
 def run_of(name: str) -> tuple[Run, int]:
-    """Return the run *name*, and the number in it (1 if it has none).
+    """Return the run *name*, such as random_write_qd32, and the number in it (1 if it has none).
 
     Raises:
         KeyError: there is no such run.

@@ -23,9 +23,10 @@ _UNITS: Final = {
 
 
 def document_of(outcome: Outcome) -> dict[str, Any]:
-    """Return *outcome* for JSON: ``figures`` by their columns, and then the parts of the machine.
+    """Return *outcome* for ``--json``: ``figures`` by their columns, and then the parts of the machine.
 
-    A figure without a value, such as the rate of no files, is None.
+    A figure without a value, such as the rate of no files, is None.  Fields with a unit have it in their
+    name.
     """
     whole = asdict(outcome)
     document = {key: value for key, value in whole.items() if key not in _FIGURES}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import groupby
+from textwrap import fill
 from typing import Any
 
-from wbsim.experiments.formats.table import duration_text, table
+from wbsim.experiments.formats.table import WIDTH, duration_text, wrapped_table
 from wbsim.models.kernel_rules.lookup import Change, changes
 from wbsim.models.kernel_rules.rule import ABSENT, Rule
 from wbsim.models.kernel_rules.table import NAMED, RULES
@@ -17,7 +18,7 @@ from wbsim.sim.units import KIB
 
 
 def rule_name(rule: Rule) -> str:
-    """Return the key of *rule* as a configuration writes it, with the condition that it depends on."""
+    """Return the key of *rule* as a configuration writes it, with its condition, if any, in parentheses."""
     key = f"kernel.{rule.key}" if rule.key.partition(".")[0] in KernelSpec.model_fields else rule.key
     return f"{key} ({rule.condition})" if rule.condition else key
 
@@ -28,14 +29,17 @@ def _place(rule: Rule) -> str:
 
 
 def histories_table(rules: Iterable[Rule]) -> str:
-    """Return a table with a line for each rule: all values, each with the releases that brought it."""
+    """Return a table with a line for each rule: all values, each with the releases that brought it.
+
+    The rows of a rule follow each other in *rules*, as in `RULES`; this holds for all functions here.
+    """
     rows = []
     for name, group in groupby(rules, rule_name):
         first, *later = group
         values = [value_text(first)]
         values += [f"{value_text(row)} ({'; '.join(_names(row.releases))})" for row in later]
         rows.append((name, ", ".join(values)))
-    return table(("rule", "values, and the first releases that have each"), rows, left_columns=2)
+    return wrapped_table(("rule", "values, and the first releases that have each"), rows, left_columns=2)
 
 
 def history_text(rules: Iterable[Rule]) -> str:
@@ -45,13 +49,16 @@ def history_text(rules: Iterable[Rule]) -> str:
         lines = [name]
         for row in group:
             lines.append(f"  since {_releases(row.releases)}: {value_text(row)}")
-            lines += [f"    {text}" for text in (row.effect, row.entry.source) if text]
+            lines += [_indented(text, 4) for text in (row.effect, row.entry.source) if text]
         paragraphs.append("\n".join(lines))
     return "\n\n".join(paragraphs)
 
 
 def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Return *rules* as a JSON document: of each rule its values, with their releases and their evidence."""
+    """Return *rules* as the document of ``wbsim list rules --json``: of each rule its values.
+
+    Each value has its releases, its effect and its evidence; a rule that no longer exists has the value None.
+    """
     return [
         {
             "rule": name,
@@ -68,7 +75,10 @@ def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 
 
 def difference_text(earlier: str, later: str, path: str = "") -> str:
-    """Return what changed between two kernels, in all rules or in those below *path*."""
+    """Return what changed from kernel *earlier* to *later*, in all rules or in those below *path*.
+
+    Both are names of `KERNELS`, such as "6.1".  Without a change, a sentence says so.
+    """
     differences = _changes(earlier, later, path)
     area = f" in {path}" if path else ""
     if not differences:
@@ -95,12 +105,20 @@ def _change_text(change: Change, earlier: str, later: str) -> str:
     lines = [values]
     for step in steps:
         releases = "" if step.condition in NAMED else f"{_releases(step.releases)}: "
-        lines.append(f"{releases}{step.effect}")
-    return "\n  ".join(lines)
+        lines.append(_indented(f"{releases}{step.effect}", 2))
+    return "\n".join(lines)
+
+
+def _indented(text: str, columns: int) -> str:
+    """Return *text* in lines that fit a terminal, each after so many spaces."""
+    return fill(text, WIDTH, initial_indent=" " * columns, subsequent_indent=" " * columns)
 
 
 def difference_document(earlier: str, later: str, path: str = "") -> dict[str, Any]:
-    """Return what changed between two kernels as a JSON document."""
+    """Return what changed from kernel *earlier* to *later* as the document of ``wbsim diff --json``.
+
+    Only the rules below *path* count; all rules are below an empty path.
+    """
     return {
         "before": earlier,
         "after": later,
@@ -119,7 +137,7 @@ def difference_document(earlier: str, later: str, path: str = "") -> dict[str, A
 
 
 def value_text(rule: Rule) -> str:
-    """Return the value of *rule* with its unit; "-" if the rule no longer exists."""
+    """Return the value of *rule* with its unit; "-" if the rule no longer exists, "none" for None."""
     value = rule.entry.value
     if value is ABSENT:
         return "-"
@@ -188,7 +206,8 @@ def _releases(releases: Sequence[Release]) -> str:
 def rules_below(rules: Iterable[Rule], path: str) -> list[Rule]:
     """Return the rules whose name is *path* or below it, with or without ``kernel.`` in front.
 
-    If there are none, return the rules whose name ends with *path*.  All rules are below an empty path.
+    If there are none, return the rules whose name ends with *path*, and these may be none, too.  All rules
+    are below an empty path.
     """
     rules = list(rules)
     matches = [row for row in rules if _is_below(row, path)]

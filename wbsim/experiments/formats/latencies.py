@@ -15,14 +15,15 @@ _LEAST_SHARE: Final = 0.01
 
 
 def calls_of(outcome: Outcome) -> dict[str, dict[str, CallResult]]:
-    """Return the calls of each program of *outcome*."""
+    """Return the calls of each program of *outcome*: by the program's name, and then by the kind of call."""
     return {name: program.calls for name, program in outcome.programs.items()}
 
 
 def latency_table(outcomes: Sequence[Outcome]) -> str | None:
     """Return a table with a line for each kind of call of each program; None if there was no call.
 
-    The variant and the program are named if there are several.
+    A line has the count, the mean, the percentiles and the maximum.  The variant and the program are named if
+    there are several.
     """
     rows = [
         (
@@ -47,9 +48,9 @@ def latency_table(outcomes: Sequence[Outcome]) -> str | None:
 
 
 def slowest_table(programs: CallsOf) -> str | None:
-    """Return a table of the slowest calls of each kind and of what they waited for.
+    """Return a table of the slowest calls of each kind, and of the shares of their waits.
 
-    Kinds that only worked are left out; None: all did.
+    Kinds whose slowest calls waited less than 1 % of their time are left out; None: none is left.
     """
     rows = [
         (

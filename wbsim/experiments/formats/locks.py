@@ -21,7 +21,10 @@ _HEAD: Final = (
 
 
 def lock_stat(locks: Mapping[str, Counters]) -> str:
-    """Return the table of /proc/lock_stat, version 0.4, most contended first, without contention points."""
+    """Return the table of /proc/lock_stat, version 0.4, most contended first, without contention points.
+
+    *locks*: the counters of each lock (ns) by its name.  Locks that were not taken are left out.
+    """
     stats = {name: counters for name, counters in locks.items() if counters["acquisitions"]}
     names = sorted(stats, key=lambda name: (-stats[name]["contentions"], name))
     wide = max((len(name) for name in names), default=0) + 1
@@ -54,7 +57,10 @@ def _times(counters: Counters, kind: str, count: str) -> list[str]:
 
 
 def perf_lock_contention(locks: Mapping[str, Counters]) -> str:
-    """Return the table of ``perf lock contention -l``, longest wait first."""
+    """Return the table of ``perf lock contention -l``, longest total wait first.
+
+    *locks*: the counters of each lock (ns) by its name.  Locks without contention are left out.
+    """
     lines = [" contended   total wait     max wait     avg wait   lock", ""]
     for name in sorted(locks, key=lambda name: (-locks[name]["wait_ns"], name)):
         counters = locks[name]

@@ -13,12 +13,16 @@ _INDENT: Final = "    "
 
 
 def numbers_document(spec: Spec) -> dict[str, object]:
-    """Return every number of *spec* as a JSON document."""
+    """Return the `number_rows` of *spec* as the document of ``wbsim params --json``."""
     return {"numbers": number_rows(spec)}
 
 
 def number_rows(spec: Spec) -> list[dict[str, Any]]:
-    """Return every number of *spec* with its path, value, unit, origin, source, range and fitted rows."""
+    """Return every number of *spec*, by the keys path, value, unit, origin, source, low, high and targets.
+
+    The value is in the unit.  Low and high are None for a number without a range; targets are the rows of
+    reports to which it was fitted.
+    """
     return [_number_fields(number) for number in spec.numbers()]
 
 

@@ -69,7 +69,7 @@ _HEAD: Final = (
 
 
 def reference() -> str:
-    """Return all keys and all figures, as a Markdown document."""
+    """Return all keys, figures and options of programs, as a Markdown document: docs/reference.md."""
     lines = [*_HEAD, *_table(("quantity", "example", "units"), _UNITS), "", *_paragraphs(_WORDS)]
     for section in sections():
         lines += _section(section)

@@ -7,7 +7,7 @@ from math import isnan, nan
 from typing import Final, NamedTuple
 
 from wbsim.experiments.config.case import Case
-from wbsim.experiments.formats.table import column_texts, figure_text, fitted_table, table
+from wbsim.experiments.formats.table import column_texts, figure_text, fitted_table, table, wrapped
 from wbsim.experiments.results.figures import (
     FIGURES,
     allocated_files,
@@ -24,14 +24,17 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class Column(NamedTuple):
-    """A figure under a short heading."""
+    """A figure under a short heading; ``name`` is a key of `FIGURES`."""
 
     heading: str
     name: str
 
 
 def texts_of(column: Column, cases: Sequence[Sequence[Outcome]]) -> list[str]:
-    """Return the figure of each case; for several replications, means with half of their intervals."""
+    """Return the text of the figure of *column* for each of *cases*, each a list of replications.
+
+    For several replications it is the mean with half of the 95 % interval, such as "30.2 ±1.4".
+    """
     figure = FIGURES[column.name]
     intervals = [
         interval_of(figure, runs) if len(runs) > 1 else Interval(figure.whole(runs[0]), nan, nan)
@@ -72,7 +75,8 @@ _OF_LAYOUT: Final = (
 def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[Column]:
     """Return the columns of the first table: the figures of the workload, time(1), iostat and xfs_bmap.
 
-    *more* are the names of further figures.
+    Reads, extents and files have columns only if *outcomes* have them.  *more* are the names of further
+    figures.
     """
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
     reads = any(disk.reads for o in outcomes for disk in o.disks.values())
@@ -85,15 +89,19 @@ def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[C
 
 
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()) -> str:
-    """Return a table with a line for each case; *more* are the names of further figures.
+    """Return a table with a line for each case: its variant, its point by *axes*, and its figures.
 
-    For several replications, the line has means with half of their 95 % intervals.
+    *more* are the names of further figures.  For several replications, the line has means with half of their
+    95 % intervals.
     """
     return _table("variant", columns_for(outcomes, more), by_case(outcomes), axes)
 
 
 def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return a table of the write requests until all data is on disk; None if no run ended with sync(2)."""
+    """Return a table of the write requests until all data is on disk; None if no run ended with sync(2).
+
+    It has a line for each case with such a run; *axes* are the swept keys.
+    """
     cases = [runs for runs in by_case(outcomes) if any(outcome.on_disk_time is not None for outcome in runs)]
     return _table("until on disk", _ON_DISK, cases, axes) if cases else None
 
@@ -140,17 +148,20 @@ def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     dirty = [outcome.readings["dirty_at_end"] for outcome in without_sync]
     if any(dirty):
         least, most = figure_text(min(dirty)), figure_text(max(dirty))
+        amounts = most if least == most else f"{least} to {most}"
         lines.append(
-            f"{most if least == most else f'{least} to {most}'} MiB still dirty or under writeback when the"
-            " programs ended; with sync_after = true a sync(2) follows"
+            wrapped(
+                f"{amounts} MiB still dirty or under writeback when the programs ended;"
+                " with sync_after = true a sync(2) follows"
+            )
         )
     return "\n".join(lines) if lines else None
 
 
 def failed_processes(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return a note on the processes that an error of a system call has ended, or None.
+    """Return a note on the processes that an error of a system call has ended, or None if there are none.
 
-    It is about the first replication of each case.
+    It is about the first replication of each case; *axes* are the swept keys, for its label.
     """
     cases = [runs[0] for runs in by_case(outcomes)]
     lines = []
@@ -188,7 +199,10 @@ def ignored_options(programs: Iterable[tuple[str, str, Sequence[str]]]) -> str |
 
 
 def uneven_members(machines: Iterable[MachineSpec]) -> str | None:
-    """Return a note on the arrays and controllers whose members differ in size, or None."""
+    """Return a note on the arrays and controllers whose members differ in size, with the smallest, or None.
+
+    Of each member, only the size of the smallest is used.
+    """
     lines = {}
     for machine in machines:
         groups = {
@@ -212,7 +226,10 @@ def uneven_members(machines: Iterable[MachineSpec]) -> str | None:
 
 
 def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
-    """Return the replications of each case as one list, in the order of the cases."""
+    """Return the replications of each case as one list, in the order in which the cases first occur.
+
+    Outcomes of the same variant and point are one case.
+    """
     cases: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         cases.setdefault((outcome.variant, str(outcome.point)), []).append(outcome)
@@ -222,7 +239,7 @@ def by_case(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
 def difference_table(
     outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()
 ) -> str | None:
-    """Return a table of the mean difference of each variant from the first variant, with 95 % intervals.
+    """Return a table of the mean difference of each variant from the first variant (%), with 95 % intervals.
 
     *more* are the names of further figures.  Both variants of a pair have equal random numbers.  The table is
     None if no variant has two replications in common with the first variant.
@@ -256,7 +273,10 @@ def _difference(column: Column, base: Sequence[Outcome], runs: Sequence[Outcome]
 
 
 def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return a table of the steady part of each run; None if every run is steady from its start."""
+    """Return a table of the steady part of each case's first run, with its start (s).
+
+    None if every figure is steady from the start of each run.
+    """
     columns = [column for column in columns_for(outcomes) if FIGURES[column.name].iteration is not None]
     columns = [column for column in columns if not FIGURES[column.name].grows]
     rows = []
@@ -312,7 +332,7 @@ def parts_tables(outcome: Outcome) -> list[str]:
 
 
 def rate_of(program: ProgramResult) -> float:
-    """Return the file data of *program* for each second of its wall time (MB/s)."""
+    """Return the file data of *program* for each second of its wall time (MB/s); nan without time."""
     return share(program.file_bytes / 1e6, program.wall_time)
 
 
@@ -381,7 +401,10 @@ def _jobs_table(outcome: Outcome) -> str | None:
 
 
 def print_fs_mark(case: Case, outcome: Outcome) -> None:
-    """Print the table that fs_mark prints."""
+    """Print on stdout the table that fs_mark prints: a line for each of its samples.
+
+    *case* must have one program and one mount, as ``wbsim run --fs-mark`` makes it.
+    """
     (program,), (mount,) = case.scenario.programs.values(), case.scenario.mounts.values()
     size_each = program.workload.bytes_each
     print(f"{'FSUse%':>6} {'Count':>12} {'Size':>12} {'Files/sec':>12} {'App Overhead':>16}")

@@ -11,7 +11,10 @@ from wbsim.sim.units import MS, US, S
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left_columns: int = 1) -> str:
-    """Return a table: the first *left_columns* columns are aligned to the left, the others to the right."""
+    """Return a table of *header*, a rule and *rows*, whose columns have two spaces between them.
+
+    The first *left_columns* columns are aligned to the left, the others to the right.
+    """
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
 
@@ -45,25 +48,13 @@ def fitted_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_colu
     shared = [len(set(column)) == 1 and (len(rows) > 1 or column[0] == UNKNOWN) for column in cells]
     labels = [number for number in range(left_columns) if not shared[number]] or [0]
     others = [number for number in range(left_columns, len(header)) if not shared[number]]
-    parts: list[list[int]] = [[]]
-    for number in others:
-        if parts[-1] and _width([*labels, *parts[-1], number], header, rows) > WIDTH:
-            parts.append([])
-        parts[-1].append(number)
-    texts = [
-        table(
-            [header[number] for number in (*labels, *part)],
-            [[row[number] for number in (*labels, *part)] for row in rows],
-            left_columns=len(labels),
-        )
-        for part in parts
-    ]
+    text = _in_parts(labels, others, header, rows)
     common = [
         f"{header[number]} {cells[number][0]}"
         for number, alike in enumerate(shared)
         if alike and number not in labels and cells[number][0] != UNKNOWN
     ]
-    return "\n\n".join(texts) + (f"\nin every row: {', '.join(common)}" if common else "")
+    return text + (f"\nin every row: {', '.join(common)}" if common else "")
 
 
 def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
@@ -81,7 +72,10 @@ def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_col
     broken: list[list[str]] = []
     for row in rows:
         cells = zip(row, widths, strict=True)
-        parts = [wrap(cell, width, break_on_hyphens=False) or [""] for cell, width in cells]
+        parts = [
+            wrap(cell, width, break_on_hyphens=False, break_long_words=False, drop_whitespace=True) or [""]
+            for cell, width in cells
+        ]
         for number in range(max(map(len, parts))):
             broken.append([part[number] if number < len(part) else "" for part in parts])
     return table(header, broken, left_columns)
@@ -90,6 +84,30 @@ def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_col
 def wrapped(note: str) -> str:
     """Return the *note* below a table in lines of at most `WIDTH` characters; further lines are indented."""
     return fill(note, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def split_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
+    """Return a table as `table` does; one of more than `WIDTH` characters continues below itself."""
+    return _in_parts(range(left_columns), range(left_columns, len(header)), header, rows)
+
+
+def _in_parts(
+    labels: Sequence[int], others: Sequence[int], header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> str:
+    """Return tables of at most `WIDTH` characters: each has the columns *labels*, and some of *others*."""
+    parts: list[list[int]] = [[]]
+    for number in others:
+        if parts[-1] and _width([*labels, *parts[-1], number], header, rows) > WIDTH:
+            parts.append([])
+        parts[-1].append(number)
+    return "\n\n".join(
+        table(
+            [header[number] for number in (*labels, *part)],
+            [[row[number] for number in (*labels, *part)] for row in rows],
+            left_columns=len(labels),
+        )
+        for part in parts
+    )
 
 
 def _width(columns: Sequence[int], header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:

@@ -25,9 +25,10 @@ _OF_ALL: Final = {
 
 
 def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]:
-    """Return the bounds of the intervals of *every_s* (s), from 0 on; a shorter rest of the run is left out.
+    """Return the bounds (s) of intervals of *every_s*, from 0: one more than there are intervals.
 
-    Without *every_s* an interval has 1 s, or a round part of 1 s so that there are at least ten intervals.
+    A shorter rest at the end of the run is left out.  Without *every_s* an interval has 1 s, or a round part
+    of 1 s so that there are at least ten intervals.
 
     Raises:
         BadInput: the run has no levels, or the number of intervals is 0 or too large.
@@ -52,7 +53,10 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
 
 
 def rates(outcome: Outcome, counter: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the increase of *counter* per second, in each interval between the bounds *ends*."""
+    """Return the increase of the level *counter* per second, in each interval between the bounds *ends* (s).
+
+    Between two samples the counter is interpolated.
+    """
     seconds = np.concatenate(([0.0], np.array(outcome.levels["time_ns"]) / S))
     counts = np.concatenate(([0.0], outcome.levels[counter]))
     return np.diff(np.interp(ends, seconds, counts)) / np.diff(ends)
@@ -62,6 +66,7 @@ def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float6
     """Return the mean wait of the requests that completed in each interval (ms); nan without requests.
 
     *waits*: the level with the sum of the waits (ns).  *counter*: the level with the completed requests.
+    *ends*: the bounds of the intervals (s).
     """
     counts = rates(outcome, counter, ends)
     counts[counts == 0] = np.nan
@@ -69,7 +74,10 @@ def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float6
 
 
 def levels_at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last sample of *level* before the end of each interval."""
+    """Return the last sample of *level* before the end of each interval between the bounds *ends* (s).
+
+    An interval that ends before the first sample has the first sample.
+    """
     seconds = np.array(outcome.levels["time_ns"]) / S
     places = np.maximum(np.searchsorted(seconds, ends[1:], side="right") - 1, 0)
     return np.array(outcome.levels[level])[places]
@@ -95,7 +103,8 @@ class Column(NamedTuple):
 def columns_of(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> list[Column]:
     """Return the columns of a timeline of *outcome*; the first has the ends of the intervals (s).
 
-    *more*: names of figures that are read from the machine, for further columns.
+    *every_s* as in `intervals_of`, with its errors.  *more*: names of figures that are read from the machine,
+    for further columns.
     """
     ends = intervals_of(outcome, every_s)
     columns = [Column("s", "time_s", ends[1:])]
@@ -134,9 +143,10 @@ def _name(figure: str) -> str:
 
 
 def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> str:
-    """Return a line for each interval, and below them the variation of each disk's write rate.
+    """Return a line for each interval, and below them the mean and the variation of each disk's write rate.
 
-    *more*: names of figures that are read from the machine, for further columns.
+    *every_s* as in `intervals_of`, with its errors.  *more*: names of figures that are read from the machine,
+    for further columns.
     """
     columns = columns_of(outcome, every_s, more)
     texts = [column_texts([float(value) for value in column.values]) for column in columns]
@@ -146,7 +156,10 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
 
 
 def timeline_document(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> dict[str, object]:
-    """Return the timeline for ``--json``: a list of values, one an interval, for each name of a column."""
+    """Return the timeline for ``--json``: a list of values, one an interval, for each name of a column.
+
+    The arguments are those of `timeline`; variant and point of the run are added.
+    """
     columns = columns_of(outcome, every_s, more)
     return {
         "variant": outcome.variant,
@@ -162,6 +175,6 @@ def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:
 
 
 def variation(values: NDArray[np.float64]) -> float:
-    """Return the coefficient of variation; 0 if all *values* are 0."""
+    """Return the coefficient of variation: the standard deviation divided by the mean; 0 if the mean is 0."""
     mean = fmean(values)
     return float(pstdev(values) / mean) if mean else 0.0

@@ -43,16 +43,22 @@ class Scales(NamedTuple):
 
     @property
     def flusher(self) -> float:
-        """Return ``flusher_scale`` of the machine file."""
+        """``flusher_scale`` of the machine file: the flusher's time per file, divided by the desk's."""
         return self.flusher_time.file_ns / self.desk_file_ns
 
     @property
     def writer(self) -> float | None:
-        """Return ``writer_scale`` of the machine file; None: the model cannot run the command."""
+        """``writer_scale`` of the machine file: the command's processor time, divided by the desk's.
+
+        None: the model cannot run the command.
+        """
         return self.flusher_time.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
 
     def lines(self) -> list[str]:
-        """Return the lines for a machine file whose ``like`` is the desk."""
+        """Return the lines for a machine file whose ``like`` is the desk: both scales, the block layer.
+
+        Without `writer` an assumed scale of 1 with a range is written.
+        """
         time = self.flusher_time
         why = f"wbsim capture --cpu: {time.files} files on {time.recording.filesystem}"
         request = self.flusher_time.request_ns / self.desk_request_ns / self.flusher
@@ -70,7 +76,7 @@ class Scales(NamedTuple):
         return [f"processors.writer_scale = {writer}", f"processors.flusher_scale = {measured}", *paths]
 
     def table(self) -> list[str]:
-        """Return the costs and those of the desk, as comment lines."""
+        """Return the costs and those of the desk, as comment lines above the `lines`."""
         times, recording = self.flusher_time, self.flusher_time.recording
         rows = [
             f"# Linux {recording.kernel}, {recording.filesystem} on {recording.device}: {times.files} files"
@@ -88,7 +94,7 @@ class Scales(NamedTuple):
 
 
 def scales_of(capture: Path) -> Scales:
-    """Return the costs of the machine that made *capture*.
+    """Return the costs of the machine that made the file *capture*; the capture's command is simulated, too.
 
     Raises:
         BadInput: the capture was not recorded with --cpu, has large files, or has a filesystem that the desk

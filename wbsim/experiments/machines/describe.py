@@ -53,9 +53,10 @@ class Disk(NamedTuple):
 
 
 def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
-    """Return a machine file (TOML) for the machine whose files lie in *root* or below.
+    """Return the text of a machine file (TOML) for the machine whose files lie in *root* or below.
 
-    *costs*: the lines on the times of processors.
+    *root* is "/" for this machine.  *costs*: the lines on the times of processors.  Comments say which values
+    are unknown.
 
     Raises:
         BadInput: no folder in *root* has a machine's files, or a file has an unexpected text.

@@ -32,7 +32,13 @@ _WANTED: Final = re.compile(
 
 
 def is_wanted(name: str) -> bool:
-    """Return whether a `Dump` reads the file *name* of an archive, or a file below it."""
+    """Return whether a `Dump` reads the file *name* of an archive, or a file below it, at any depth.
+
+    ``wbsim describe-machine`` extracts only these files from a tarball.
+
+    >>> is_wanted("host/proc/meminfo"), is_wanted("host/proc/stat")
+    (True, False)
+    """
     return _WANTED.fullmatch(name) is not None
 
 
@@ -51,10 +57,10 @@ class Dump:
         return (self.root / name).exists()
 
     def text_of(self, name: str, refuses: str | None = None) -> str:
-        """Return the text of the file *name*, or "" if there is no such file.
+        """Return the text of the file *name*, or "" if there is no such file or it is blank.
 
         *refuses*: the text to return if read(2) fails with EINVAL, as queue_wb_lat_show does without wbt.
-        Zeros at the end are removed, because a tarball of a live /sys pads each file with zeros.
+        Zeros and blanks at the end are removed, because a tarball of a live /sys pads each file with zeros.
 
         Raises:
             BadInput: the file cannot be read, or is not text.
@@ -74,29 +80,29 @@ class Dump:
             raise bad(str(path), "is not a text; give / or a copy of a machine's /proc and /sys") from None
 
     def whole(self, name: str) -> int | None:
-        """Return the number in the file *name*, or None if there is no such file.
+        """Return the number in the file *name*, or None if there is no such file or it is blank.
 
         Raises:
-            BadInput: see `said`; or the text is not a whole number.
+            BadInput: as `text_of` raises it; or the text is not a whole number.
         """
         text = self.text_of(name)
         return self.number(name, text) if text else None
 
     def number(self, name: str, text: str) -> int:
-        """Return the number in *text*, the text of the file *name*.
+        """Return the number in *text*, the text of the file *name*, which an error names.
 
         Raises:
-            BadInput: the text is not a whole number.
+            BadInput: the text is not a whole number of at most 15 digits.
         """
         if not re.fullmatch("[0-9]{1,15}", text):
             raise bad(str(self.root / name), f"is {text[:60]!r}; a whole number was expected")
         return int(text)
 
     def one_of(self, name: str, *choices: str) -> str:
-        """Return the text of the file *name*, which must be one of *choices*, or "" if there is no such file.
+        """Return the text of the file *name*, one of *choices*; "" if there is no such file or it is blank.
 
         Raises:
-            BadInput: see `said`; or the text is not one of *choices*.
+            BadInput: as `text_of` raises it; or the text is not one of *choices*.
         """
         text = self.text_of(name)
         if text and text not in choices:
@@ -104,10 +110,14 @@ class Dump:
         return text
 
     def setting(self, name: str) -> int | None:
-        """Return the sysctl *name*, such as ``vm.dirty_ratio``, or None if no file has it.
+        """Return the sysctl *name*, such as ``vm.dirty_ratio``.
+
+        It is that of /proc/sys, or else of the output of ``sysctl -a``.
+
+        None if neither has it.
 
         Raises:
-            BadInput: see `said`; or the value is not a whole number.
+            BadInput: as `text_of` raises it; or the value is not a whole number.
         """
         file = f"proc/sys/{name.replace('.', '/')}"
         text = self.text_of(file)
@@ -117,7 +127,11 @@ class Dump:
 
     @cached_property
     def release(self) -> str:
-        """Return the kernel's release, or "" if no file has it."""
+        """The kernel's release, such as "6.1.0-13-amd64", or "" if no file has it.
+
+        Raises:
+            BadInput: as `text_of` raises it.
+        """
         words = self.text_of("proc/sys/kernel/osrelease").split()
         if not words:
             words = self._sysctls.get("kernel.osrelease", ("", ""))[1].split()
@@ -139,7 +153,10 @@ class Dump:
         return settings
 
     def partitions(self) -> Iterator[tuple[str, int]]:
-        """Yield each name in /proc/partitions with its size (bytes)."""
+        """Yield the name and the size (bytes) of each line of /proc/partitions, with disks and partitions.
+
+        Nothing is yielded without that file.
+        """
         for kib, name in _PARTITION.findall(self.text_of("proc/partitions")):
             yield name, int(kib) << 10
 

@@ -68,16 +68,20 @@ class Times(NamedTuple):
 
     @property
     def lowest(self) -> float:
-        """Return the lowest time: a round without pages that the host of a guest took back."""
+        """The lowest time (ns): a round without pages that the host of a guest took back."""
         return min(self.rounds)
 
     @property
     def middle(self) -> float:
-        """Return the median."""
+        """The median of the rounds (ns)."""
         return median(self.rounds)
 
     def text(self) -> str:
-        """Return the lowest time, with the number, the range and the median of the rounds."""
+        """Return the lowest time in us, or in ms from 1 ms, with the range and the median of the rounds.
+
+        >>> Times((1200.0, 1500.0, 1300.0)).text()
+        '1.20 us (3 rounds from 1.20 to 1.50, median 1.30)'
+        """
         unit, ns = ("ms", 1e6) if self.lowest >= 1e6 else ("us", 1e3)
         low, middle, high = (time / ns for time in (self.lowest, self.middle, max(self.rounds)))
         rounds = f"{len(self.rounds)} rounds from {low:.2f} to {high:.2f}, median {middle:.2f}"
@@ -119,8 +123,11 @@ class WriteCost(NamedTuple):
 def measure() -> Measurement:
     """Measure this machine, in less than half a minute; a disturbed machine up to `REPEATS` times more.
 
+    It mounts loop devices in memory, and undoes that.  A filesystem without its mkfs is left out.
+
     Raises:
-        BadInput: the user is not root, mkfs or memory is missing, or a loop device cannot be mounted.
+        BadInput: the user is not root, mkfs or memory is missing, or pages are not 4 KiB.  Or a loop device
+            cannot be mounted or written.
     """
     if os.geteuid() != 0:
         raise bad(PLACE, "needs root to mount loop devices; run the command with sudo")
@@ -153,7 +160,7 @@ def measure() -> Measurement:
 
 
 def available_bytes() -> int:
-    """Return MemAvailable of /proc/meminfo."""
+    """Return MemAvailable of /proc/meminfo in bytes; 0 if it is missing, as before Linux 3.14."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * KIB
@@ -162,7 +169,11 @@ def available_bytes() -> int:
 
 @contextmanager
 def mounted(kind: str) -> Iterator[Path]:
-    """Make a filesystem of *kind* on a loop device in memory, yield its mount point, and undo both."""
+    """Make a filesystem of *kind* on a loop device in memory, yield its mount point, and undo both.
+
+    Raises:
+        BadInput: a command that this needs fails or is missing.
+    """
     with ExitStack() as stack:
         folder = Path(mkdtemp(prefix="wbsim-"))
         stack.callback(folder.rmdir)
@@ -187,7 +198,11 @@ def mounted(kind: str) -> Iterator[Path]:
 
 
 def umount(path: Path) -> None:
-    """Unmount *path*; if *path* is busy, have the kernel unmount it when it is no longer busy (umount -l)."""
+    """Unmount *path*; if *path* is busy, have the kernel unmount it when it is no longer busy (umount -l).
+
+    Raises:
+        BadInput: both fail.
+    """
     with signals_held():
         if subprocess.run(["umount", str(path)], capture_output=True, check=False).returncode:
             _run("umount", "-l", str(path))
@@ -215,7 +230,10 @@ def _run(*command: str) -> str:
 
 
 def steady_call_times(folder: Path, size: int) -> CallTimes:
-    """Return `call_times`, with more rounds while the times contradict each other."""
+    """Return `call_times`, with more rounds while the times contradict each other.
+
+    After `REPEATS` repetitions they may still do so.
+    """
     times = call_times(folder, size)
     for _ in range(REPEATS):
         if not contradictions(times):
@@ -228,7 +246,10 @@ def steady_call_times(folder: Path, size: int) -> CallTimes:
 
 
 def call_times(folder: Path, size: int) -> CallTimes:
-    """Return the times of calls in *folder*, with files of *size* bytes; the first round does not count."""
+    """Return the processor times of calls in *folder*, with files of *size* bytes, less the time of the loop.
+
+    There are `ROUNDS` rounds, after a first one that does not count.  The files are removed.
+    """
     rounds: list[tuple[float, ...]] = []
     page, mib = bytes(PAGE_BYTES), bytes(MIB)
     for _ in range(ROUNDS + 1):
@@ -244,7 +265,10 @@ def call_times(folder: Path, size: int) -> CallTimes:
 
 
 def each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float:
-    """Return the mean processor time of *count* calls with a new file at *path*, which is then removed."""
+    """Return the mean processor time (ns) of *count* calls with a new file at *path*, which is then removed.
+
+    *call* takes the file's descriptor and the number of the call, from 0.  An existing *path* raises OSError.
+    """
     file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL)
     try:
 
@@ -259,7 +283,10 @@ def each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float
 
 
 def create_ns(folder: Path) -> float:
-    """Return the mean processor time of making an empty file in *folder*, which is then removed."""
+    """Return the mean processor time (ns) of creat(2) and close(2) of an empty file in *folder*.
+
+    *folder* is made for this, and then removed with the files.
+    """
     folder.mkdir()
     names = [f"{folder}/{sha1(b'%d' % number).hexdigest()}" for number in range(FILES)]
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
@@ -274,7 +301,7 @@ def create_ns(folder: Path) -> float:
 
 
 def busy_ns(work: Callable[[], object]) -> float:
-    """Return the processor time of this thread, and of the kernel for it, while it does *work*."""
+    """Return the processor time (ns) of this thread, and of the kernel for it, while it does *work*."""
     began_ns = time.thread_time_ns()
     work()
     return time.thread_time_ns() - began_ns
@@ -336,7 +363,7 @@ def contradictions(times: CallTimes) -> list[str]:
     """Return a sentence for each pair of *times* that cannot both be true; no sentence if all can.
 
     The sentence compares the times of a write(2) of one new page, of a page written in place and of a page of
-    1 MiB.  Without a disturbance no part of `_parts` is below 0 by more than `NOISE`.
+    1 MiB.  Without a disturbance no part of a write(2) is below 0 by more than `NOISE`.
     """
     whole, same_page, next_page = times.new_page.lowest, times.same_page.lowest, _next_page_ns(times)
     noise, larger, call_ns = NOISE * whole, _large_folios(times), whole - next_page
@@ -365,7 +392,7 @@ def _large_folios(times: CallTimes) -> bool:
 
 
 def create_factor(kind: str, times: CallTimes) -> float:
-    """Return the time of creat(2) with its close(2), divided by the desk's time."""
+    """Return the time of creat(2) with its close(2) on the filesystem *kind*, divided by the desk's time."""
     paths: Any = MACHINES[DESK].processors.paths
     writer = paths.filesystems[kind].writer
     desk_ns: int = writer.create_ns + paths.write.close_ns
@@ -375,7 +402,7 @@ def create_factor(kind: str, times: CallTimes) -> float:
 
 
 def cost_lines(measurement: Measurement) -> list[str]:
-    """Return the lines of a machine file on the times of processors.
+    """Return the lines of a machine file on the times of processors, with comments.
 
     A cost that was not measured is the desk's cost times the ratio of creat(2), with a range.
     """
@@ -414,7 +441,10 @@ def cost_lines(measurement: Measurement) -> list[str]:
 
 
 def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]:
-    """Return the *measured* lines, with the *captured* lines on the flusher and the block layer."""
+    """Return the *measured* lines, with the *captured* lines on the flusher and the block layer.
+
+    ``writer_scale`` of the capture is dropped, because the measurement has the writer's costs.
+    """
     of_flusher = [line for line in captured if not line.startswith("processors.writer_scale")]
     if not of_flusher:
         return list(measured)

@@ -41,13 +41,16 @@ _WIDE: Final = 20
 
 
 def panels(count: int, title: str, height: float = 1.7) -> tuple[Figure, list[Axes]]:
-    """Return a figure of *count* panels, one below the other, with a common horizontal axis."""
+    """Return a figure of *count* panels, one below the other, with a common horizontal axis.
+
+    *title* is above all panels, and *height* (inches) is that of each.
+    """
     figure, rows = grid_of(count, 1, title, height)
     return figure, [panel for (panel,) in rows]
 
 
 def grid_of(rows: int, columns: int, title: str, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and its panels by row.
+    """Return a figure and its panels by row, with *title* above them; *height*: of a row (inches).
 
     All panels share the horizontal axis, and the panels of a row share the vertical axis.
     """
@@ -73,7 +76,8 @@ def head(figure: Figure, title: str) -> None:
 def legend_below(figure: Figure, *axes: Axes, keys: Sequence[str] = ()) -> None:
     """Add a legend below all panels, where it covers nothing, with each line of the panels *axes* once.
 
-    *keys*: the settings whose values the legend has; they are its title.
+    A single line called "base" needs no legend.  *keys*: the settings whose values the legend has; they are
+    its title.
     """
     handles: dict[str, Any] = {}
     for panel in axes:
@@ -100,7 +104,8 @@ def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
 def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:
     """Put ticks at *values* of the base *unit*: at all of them, or at as many as are legible.
 
-    Texts are spaced evenly.  An unknown value (nan) has no tick.
+    Positive values that span more than a factor of 8 get a logarithmic scale.  Texts are spaced evenly.  An
+    unknown value (nan) has no tick.
     """
     from matplotlib.ticker import NullLocator
 
@@ -124,7 +129,11 @@ def _legible(ticks: Sequence[float]) -> list[float]:
 
 
 def short(value: float, unit: str = "") -> str:
-    """Return *value* of the base *unit* as a short text: 4 Gi for 4294967296, and 4 GiB if the unit is B."""
+    """Return *value* of the base *unit* as a short text, for ticks and labels.
+
+    >>> short(4294967296), short(4294967296, "B"), short(0.25)
+    ('4 Gi', '4 GiB', '0.25')
+    """
     if unit:
         return amount(int(value), unit)
     for power, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):
@@ -136,13 +145,20 @@ def short(value: float, unit: str = "") -> str:
 
 
 def figure_label(name: str) -> str:
-    """Return the figure *name* with its unit, as the label of an axis."""
+    """Return the *name* of a figure with its unit, as the label of an axis.
+
+    >>> figure_label("write_iops")
+    'write IOPS, 1/s'
+    """
     unit = FIGURES[name].unit
     return name.replace("_", " ").replace("iops", "IOPS") + ("" if unit == "1" else f", {unit}")
 
 
 def scale_to(panel: Axes, values: Iterable[float]) -> None:
-    """Scale the vertical axis from zero on, or by the logarithm if most *values* would lie near zero."""
+    """Scale the vertical axis of *panel* from zero, or by the logarithm if most *values* would lie near zero.
+
+    Unknown values (nan) do not count.
+    """
     numbers = [value for value in values if value == value]
     if numbers and max(numbers) > _WIDE * min(numbers) > 0:
         panel.set_yscale("log")
@@ -170,7 +186,10 @@ _UNDATED: Final[dict[str, dict[str, None]]] = {
 
 
 def save_as(kind: str, figure: Figure, path: Path | BinaryIO) -> None:
-    """Write *figure* in the format *kind* of `FORMATS` to *path*; equal figures give equal bytes."""
+    """Write *figure* in the format *kind* of `FORMATS` to *path*; equal figures give equal bytes.
+
+    *path* may be an open file, and an existing file is overwritten.
+    """
     from matplotlib import rc_context
 
     with rc_context({"svg.hashsalt": "wbsim"}):

@@ -28,10 +28,11 @@ _NO_FILE: Final = -1
 def laid_out(case: Case, mount: str | None, seed: int, place: str) -> tuple[str, Filesystem]:
     """Simulate *case*, and return the name of *mount* and its filesystem after a sync(2).
 
-    *mount* may be None if there is only one.  *place* is named in errors.
+    *mount* may be None if there is only one.  *seed*: of the random numbers.  *place* is named in errors.
 
     Raises:
-        BadInput: there is no such mount, there are several, or all of its files have one extent.
+        BadInput: there is no such mount, there are several and *mount* is None, or all of its files have one
+            extent.  Or the workload does not end.
     """
     from wbsim.experiments.running.simulate import simulate
 
@@ -75,8 +76,8 @@ def owners(
 ) -> tuple[list[int], NDArray[np.int64]]:
     """Return the used groups, and the file at the middle of each column of these groups as [group, column].
 
-    *tables*: the extents of each file (rows of page, block, pages).  The columns reach up to the highest
-    block that is used in any group; -1 is a block without file.
+    *tables*: the extents of each file (rows of page, block, pages).  *group_blocks*: the size of a group.
+    The *columns* reach up to the highest block that is used in any group; -1 is a block without file.
 
     Raises:
         BadInput: no file has an extent.
@@ -105,7 +106,7 @@ def owners(
 
 
 def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
-    """Return the highest end of *extents* within their groups, in blocks.
+    """Return the highest end of *extents* (rows of page, block, pages) within their groups, in blocks.
 
     An extent of ext4 may continue in the next group; such a group is used to its end.
     """
@@ -113,7 +114,11 @@ def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
 
 
 def disk_picture(title: str, filesystem: Filesystem) -> Figure:
-    """Return a picture of the disk, with groups as rows and files as colours."""
+    """Return a picture of the disk, with groups as rows and files as colours; *title* begins its heading.
+
+    Raises:
+        BadInput: no file has an extent.
+    """
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure

@@ -26,7 +26,11 @@ _MEASURED: Final = {"replication", "seed", *COLUMNS, *COLUMNS.values()}
 
 
 def label_text(value: object, unit: str = "") -> str:
-    """Return *value* of the base *unit* as the text of a label."""
+    """Return *value* of the base *unit* as the text of a label; a text and a truth value stay as they are.
+
+    >>> label_text(4096, "B"), label_text("xfs"), label_text(True)
+    ('4 KiB', 'xfs', 'True')
+    """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return short(value, unit)
     return str(value)
@@ -38,13 +42,17 @@ def names_of(frame: pd.DataFrame, key: str, values: Iterable[object]) -> list[st
 
 
 def ordered(values: Iterable[object]) -> list[Any]:
-    """Return each of *values* once: numbers by size, texts in the order of the runs."""
+    """Return each of *values* once: numbers by size, texts in the order of the runs.
+
+    >>> ordered([8, 2, 8]), ordered(["b", "a", "b"])
+    ([2, 8], ['b', 'a'])
+    """
     entries = list(dict.fromkeys(values))
     return sorted(entries) if are_numbers(entries) else entries
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of *frame* that are settings of a run: all but figures, replication and seed."""
+    """Return the columns of *frame* that are settings, also the variant: no figure, replication, seed."""
     return [key for key in map(str, frame) if key not in _MEASURED]
 
 
@@ -87,7 +95,10 @@ def telling_keys(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
-    """Return a label and the runs of each line: one for each combination of values of *keys*."""
+    """Return a label and the runs of each line: one for each combination of values of *keys*.
+
+    Without *keys* there is one line of all runs, without label.
+    """
     if not keys:
         return [("", frame)]
     units = [unit_of(frame, key) for key in keys]
@@ -97,6 +108,8 @@ def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Dat
 
 def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
     """Return a title and the runs of each panel: one for each combination of values of *keys*.
+
+    Without *keys* there is one panel of all runs, without title.
 
     Raises:
         BadInput: there would be more than `MOST_PANELS` panels.
@@ -130,8 +143,10 @@ def select(
 ) -> pd.DataFrame:
     """Return the runs of *frame* that have one of the given values of each key of *where*.
 
+    A value may be written as a user would, such as "4 GiB" for a number of bytes.
+
     Raises:
-        BadInput: no run has one of the values; the message names *place*.
+        BadInput: no run that is left has one of the values; the message names *place*.
     """
     for key, texts in where.items():
         matches = [[_means(text, value) for value in frame[key]] for text in texts]
@@ -158,7 +173,10 @@ def _number(text: Any) -> float | None:
 
 
 def where_of(options: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values by key of *options*, each of which has the form ``KEY=VALUE``.
+    """Return the values by key of *options*, each of which has the form ``KEY=VALUE``; a key may come again.
+
+    >>> where_of(["variant=base", "variant=patched"])
+    {'variant': ['base', 'patched']}
 
     Raises:
         BadInput: an option has another form.
@@ -173,6 +191,10 @@ def where_of(options: Sequence[str]) -> dict[str, list[str]]:
 
 
 def narrowed(title: str, where: Mapping[str, Sequence[object]]) -> str:
-    """Return *title* with the choices of *where*."""
+    """Return *title* with the choices of *where* in parentheses, if there are any.
+
+    >>> narrowed("fsync", {"files": [100, 200]})
+    'fsync (files = 100 or 200)'
+    """
     choices = ", ".join(f"{key} = {' or '.join(map(label_text, values))}" for key, values in where.items())
     return f"{title} ({choices})" if choices else title

@@ -38,9 +38,9 @@ class Steps(NamedTuple):
 
 
 def steps_of(bins: Mapping[int, int]) -> Steps:
-    """Return the corners of the distribution of *bins*, the number of calls by latency (ns).
+    """Return the shares of calls slower than each latency (ns) of *bins*, the number of calls by latency.
 
-    The last share is half a call, because 0 has no place on a logarithmic axis.
+    The last share is that of half a call, 0.5 / all, because 0 has no place on a logarithmic axis.
     """
     latencies = sorted(bins)
     total = sum(bins.values())

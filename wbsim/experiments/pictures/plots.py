@@ -62,7 +62,7 @@ _OF_OPERATIONS: Final = ("file_rate", "system_processors", "waiting_processors")
 
 
 class Wanted(NamedTuple):
-    """A picture to draw: figures *y* against *x*, with a line for each combination of values of *by*.
+    """A picture to draw: figures *y* against *x*, with a line for each combination of values of *line_keys*.
 
     With *heat* the picture is a map of one figure over *x* and *heat*.  *where* chooses the runs that have
     one of the given values of each of its keys.  Missing settings follow from the swept keys.  With *latency*
@@ -82,9 +82,10 @@ def plot_directory(
     options: Wanted = Wanted(),  # noqa: B008
     file: Path | None = None,
 ) -> Iterator[str]:
-    """Draw the results in *directory*; yield the path of each picture, then a line for each knee.
+    """Draw the results in *directory*; yield the path of each picture, then a line for each knee (`KNEE`).
 
-    The picture is written to *file*, or by its axes into *directory*, next to another picture of that name.
+    Without *options*, results without a sweep are drawn over time, if they have levels.  The picture is
+    written to *file*, or by its axes into *directory*, next to another picture of that name.
 
     Raises:
         BadInput: the directory has no result, a wanted name is unknown, or one picture cannot show all runs.
@@ -126,6 +127,8 @@ def _write(path: Path, figure: Figure, file: Path | None) -> str:
 
 def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
     """Return the chosen rows of the tidy dataset, with a column for each configuration key in *options*.
+
+    The columns of figures have the names of the figures, without their units.
 
     Raises:
         BadInput: a name is not a column, figure or key, some runs lack an axis, or no run has a chosen value.
@@ -354,7 +357,8 @@ def _points(frame: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
 def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterator[str]:
     """Yield a line of text for each line of each panel that has a knee (`results.intervals.knee_of`).
 
-    A figure of which more is no gain has no knee.
+    The lines are those of `line_picture`: the figure *name* against *x*, by *keys*.  A figure of which more
+    is no gain has no knee, and neither has an *x* of texts.
     """
     if not FIGURES[name].gains or not are_numbers(frame[x]):
         return

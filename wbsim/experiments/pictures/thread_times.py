@@ -73,8 +73,8 @@ class _Panel(NamedTuple):
 def thread_times_picture(result: Result) -> Figure:
     """Return a picture with a panel for each run and a bar for each kind of thread that was active.
 
-    A sweep has a panel for each kind that was active for long (`_WORTH`), with a bar for each run.  If no
-    thread was active, all kinds are shown.
+    A sweep has a panel for each kind that was active for more than a tenth of a run, with a bar for each run.
+    If no thread was active, all kinds are shown.
     """
     if not result.axes:
         return _figure(result.title, [_panel_of(run) for run in result.runs])
@@ -189,8 +189,8 @@ def _label_part(panel: Axes, cause: str, x: float, y: int, share: float, colour:
 def _colours(causes: Sequence[str]) -> dict[str, Any]:
     """Return a different colour for each cause, from the palette of its state.
 
-    A cause has the same colour in all pictures, except where two causes of one picture would share it: then
-    the later one has another shade.
+    A cause has the same colour in all pictures.  If two causes of one picture would share a colour, the later
+    one has another shade.
     """
     from matplotlib.colors import to_rgba
 

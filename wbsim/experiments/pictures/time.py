@@ -23,6 +23,8 @@ _BINS: Final = 80
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     """Return panels over simulated time for the first replications; each variant and point has a colour.
 
+    At least one of *outcomes* must have levels; runs without levels are left out.
+
     * files a second, of each program with several iterations.
     * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
     * the number of flushers, and of threads that the throttle holds if it holds any.
@@ -33,8 +35,9 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     runs = [outcome for outcome in outcomes if outcome.replication == 0 and outcome.levels.get("time_ns")]
     iterations = any(len(outcome.samples) > 1 for outcome in runs)
     reads = any(outcome.levels[f"{disk} reads"][-1] for outcome in runs for disk in outcome.disks)
-    held = any(any(outcome.levels["held_writers"]) for outcome in runs)
-    absent = {name for name, there in ((_FILES, iterations), (_R_AWAIT, reads), (_HELD, held)) if not there}
+    throttles = any(any(outcome.levels["held_writers"]) for outcome in runs)
+    panels_with_values = {_FILES: iterations, _R_AWAIT: reads, _HELD: throttles}
+    absent = {name for name, has_values in panels_with_values.items() if not has_values}
     names = [name for name in _PANELS if name not in absent]
     figure, rows = panels(len(names), title, height=1.2)
     panel = dict(zip(names, rows, strict=True))
@@ -51,7 +54,7 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
             disk_label = label if len(disks) == 1 else f"{label}: {disk}"
             _disk(panel, disk, levels, step_s, {**style, "linestyle": line, "label": disk_label})
         panel[_FLUSHERS].plot(seconds, levels["flushers"], drawstyle="steps-post", **style)
-        if held:
+        if throttles:
             panel[_HELD].plot(*means_of(seconds, levels["held_writers"], step_s), **style)
         panel[_DIRTY].plot(seconds, levels["dirty"] + levels["writeback"], **style)
         for threshold in ("background", "limit"):
@@ -65,7 +68,7 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
         else:
             axes.set_ylim(0, None)
     panel[_FLUSHERS].yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if held:
+    if throttles:
         panel[_HELD].set_ylim(0, max(1, panel[_HELD].get_ylim()[1]))
     panel[_DIRTY].set_xlabel("simulated time, s")
     panel[_DIRTY].set_xlim(0, None)
@@ -116,7 +119,10 @@ def _files(panel: Any, outcome: Outcome, label: str, style: dict[str, object]) -
 def rates_of(
     seconds: NDArray[np.float64], counts: NDArray[Any], step_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rates of a counter in parts of *step_s*: the middles of the parts (s), and the rates."""
+    """Return the rates of a counter in parts of *step_s*: the middles of the parts (s), and the rates (1/s).
+
+    *counts* are its samples at *seconds*; a shorter rest at the end is left out.
+    """
     ends = np.arange(0, seconds[-1] + step_s / 2, step_s)
     if len(ends) < 2:
         ends = np.array([0.0, seconds[-1]])

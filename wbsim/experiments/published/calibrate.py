@@ -55,8 +55,9 @@ def p13_improved(
 ) -> dict[str, float]:
     """Return constants that change the flusher's time per file by *change*, if only this time counts.
 
-    Without the patch a file costs ``scale * (inode + request) + exit``.  With the patch, the *n* files of a
-    request share the times of ``request`` and ``exit``.
+    *change* has logarithms of factors, and *outcomes* those of the runs with *constants*.  Without the patch
+    a file costs ``scale * (inode + request) + exit``.  With the patch, the *n* files of a request share the
+    times of ``request`` and ``exit``.
     """
     patched = next(outcome for outcome in outcomes if outcome.variant == "patched")
     inode_ns, request_ns = flusher_ns(MACHINES["p13-vm"].processors.paths)
@@ -73,7 +74,7 @@ def p13_improved(
 
 
 def flusher_ns(paths: PathCosts) -> tuple[int, int]:
-    """Return the flusher's time per inode with one page, and per request, at a scale of 1 (ns)."""
+    """Return the flusher's time per inode of XFS with one page, and per request, at a scale of 1 (ns)."""
     writeback, block = paths.writeback, paths.block
     fs: Any = paths.filesystems["xfs"].flusher  # type: ignore[attr-defined]
     lists_ns = writeback.take_ns + writeback.inode_ns + writeback.requeue_ns

@@ -38,7 +38,7 @@ class Constant(NamedTuple):
     committed: float
 
     def rounded(self, value: float) -> float:
-        """Return *value*, rounded to a multiple of the step."""
+        """Return *value*, rounded to a multiple of the step; whole if the step is whole."""
         steps = round(value / self.step)
         return round(steps * self.step, 3) if self.step < 1 else int(steps * self.step)
 
@@ -63,14 +63,14 @@ class Calibration:
 
     @property
     def rows(self) -> tuple[str, ...]:
-        """Return the rows that decide the constants."""
+        """The ids of the rows that decide the constants, each once."""
         return tuple(dict.fromkeys(row for constant in self.constants.values() for row in constant.rows))
 
 
 def each_by_its_own(
     constants: Mapping[str, float], change: Mapping[str, float], _: Sequence[Outcome]
 ) -> dict[str, float]:
-    """Return every constant, changed by the change of its name.
+    """Return every constant, multiplied by exp of the change of its name: the usual `Calibration.improved`.
 
     A constant may also move the row of another constant, which the next round corrects.
     """
@@ -79,7 +79,10 @@ def each_by_its_own(
 
 @dataclass(frozen=True)
 class Fit:
-    """The fitted and the committed constants, and the relative errors that remain."""
+    """The fitted and the committed ``constants``, and the relative ``errors`` that remain, by row.
+
+    ``rounds``: the rounds that were run, at most `MAX_ROUNDS`.
+    """
 
     constants: dict[str, float]
     committed: dict[str, float]
@@ -88,7 +91,7 @@ class Fit:
 
     @property
     def agrees(self) -> bool:
-        """Return whether each fitted constant is within `CLOSE_ENOUGH` of the committed one.
+        """True if each fitted constant is within `CLOSE_ENOUGH` of the committed one.
 
         The fit ends when every change is smaller than `CLOSE_ENOUGH`.  So two correct fits with different
         starts may end that far apart: P13's writer_scale is 2.06 from one start and 2.07 from another.
@@ -98,12 +101,18 @@ class Fit:
         )
 
     def document(self) -> dict[str, object]:
-        """Return the fit for ``--json``; the errors are relative."""
+        """Return the fit for ``--json``; the errors are relative: 0.05 for 5 %."""
         return {**asdict(self), "agrees": self.agrees}
 
 
 def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fit:
-    """Fit the constants, and pass a line about each round to *report*."""
+    """Fit the constants in at most `MAX_ROUNDS` rounds of simulation; pass a line about each to *report*.
+
+    *how* has the settings of the runs, such as the directory that keeps them.
+
+    Raises:
+        BadInput: the directory cannot be written, or a run cannot end or lacks a figure.
+    """
     runs = Runs(how, f"calibration with {calibration.config.name}", shared=True)
     values = {name: constant.start for name, constant in calibration.constants.items()}
     for number in range(1, MAX_ROUNDS + 1):
@@ -129,7 +138,10 @@ def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fi
 
 
 def machine_file(calibration: Calibration, result: Fit, command: str) -> str:
-    """Return a machine file with the constants of *result* by *command*; each names its deciding rows."""
+    """Return the text of a machine file (TOML) with the constants of *result*; each names its deciding rows.
+
+    *command* is written as the source of each constant.
+    """
     lines = [f'like = "{calibration.machine}"']
     for name, constant in calibration.constants.items():
         for key in constant.keys:
@@ -144,6 +156,8 @@ def machine_file(calibration: Calibration, result: Fit, command: str) -> str:
 
 def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
     """Return the errors of the rows of *cases*, each the mean over the runs of its case (see `Errors`).
+
+    Rows without a published value are left out.
 
     Raises:
         BadInput: a figure is unknown in a run, so no constant can be fitted to its row.

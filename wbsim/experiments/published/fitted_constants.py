@@ -14,7 +14,7 @@ _REPORT: Final = re.compile(r"\b(?:P13|V13|N10|W25|J09)\b")
 
 
 def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
-    """Return the constants of *spec* that were fitted to a report or set from one, by report.
+    """Return the paths of the constants of *spec* that were fitted to a report or set from one, by report.
 
     *to_rows*: return only constants that were fitted to rows of the report, not those set from its
     measurements of a drive.
@@ -35,7 +35,7 @@ def fitted_to(spec: Spec, *, to_rows: bool = False) -> dict[str, list[str]]:
 def fitted_elsewhere(cases: Iterable[Case]) -> str | None:
     """Return a note on constants that were fitted to a report and are used by *cases* of no report.
 
-    The note is None if there are no such constants.
+    Only constants of the machine count.  The note is None if there are no such constants.
     """
     constants: dict[str, dict[str, None]] = {}
     machines = {id(case.scenario.machine): case.scenario.machine for case in cases if not case.rows}

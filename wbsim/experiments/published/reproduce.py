@@ -32,10 +32,11 @@ INTERVAL: Final = "t over replications; of one run with iterations, ten batch me
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and the simulated one.
+    """A published figure and the simulated one, both in ``unit``.
 
-    ``role``: calibrated, predicted, or not modelled yet.  ``steady``: the figure in the steady part of a
-    single run; None: the run has too few iterations.
+    ``ci95``: the ends of the 95 % interval.  ``relative_error``: 0.05 for 5 % too much.  ``role``:
+    calibrated, predicted, or not modelled yet.  ``steady``: the figure in the steady part of a single run;
+    None: the run has too few iterations.
     """
 
     id: str
@@ -50,7 +51,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All rows of the named reports, and the cost of the simulation (``cpu_s``, ``peak_rss_mib``)."""
+    """All rows of the named reports, and the cost of the simulation (``cpu_s``, ``peak_rss_mib``).
+
+    ``constants``: the number of numbers by origin.  ``interval``: what the intervals are, in words.
+    """
 
     rows: list[Row]
     constants: dict[str, int]
@@ -78,10 +82,10 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, 
     """Simulate the experiments of *reports*, or of all modelled reports if *reports* is empty.
 
     *quick*: run the smaller experiments that their configurations define, once.  *replications*: None: as the
-    configurations say.
+    configurations say.  A known report without a model has rows without a simulated figure.
 
     Raises:
-        BadInput: a report is unknown.
+        BadInput: a report is unknown, a run cannot end, or its result cannot be written.
     """
     names = list(dict.fromkeys(row.report for row in published_rows()))
     for report in reports:
@@ -156,7 +160,10 @@ def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smalle
 
 
 def constants_of(experiments: Sequence[Experiment]) -> dict[str, int]:
-    """Return the count of numbers by origin; a number counts once for all variants of an experiment."""
+    """Return the count of numbers by origin; a number counts once for all cases of an experiment.
+
+    An origin without a number has the count 0.
+    """
     counts = dict.fromkeys((origin.value for origin in Origin), 0)
     for experiment in experiments:
         numbers = [number for case in experiment.cases for number in case.scenario.numbers()]

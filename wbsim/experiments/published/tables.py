@@ -45,7 +45,10 @@ def _reproduction_cells(row: Row) -> tuple[str, ...]:
 
 
 def fit_table(fit: Fit) -> str:
-    """Return tables of the fitted and the committed constants, and of the errors that remain."""
+    """Return tables of the fitted and the committed constants, and of the errors (%) that remain.
+
+    The last line says whether they agree, and after how many rounds.
+    """
     constants = table(
         ("constant", "fitted", "committed"),
         [(name, f"{value:g}", f"{fit.committed[name]:g}") for name, value in fit.constants.items()],

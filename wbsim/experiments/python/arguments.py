@@ -18,10 +18,12 @@ ResultT = TypeVar("ResultT")
 
 
 def check_arguments(function: Callable[GivenT, ResultT]) -> Callable[GivenT, ResultT]:
-    """Return *function* with a check of its arguments against the annotations.
+    """Return *function* with a check of its arguments against the annotations; a decorator of the interface.
+
+    The call raises these errors, before *function* runs.
 
     Raises:
-        BadInput: an argument has another type, or is out of its bounds.
+        BadInput: an argument has another type, is out of its bounds, or has more than 64 bits or a NUL.
     """
 
     @cache  # made by the first call, because an annotation may name a class that is defined later
@@ -84,10 +86,10 @@ def list_of(key: str, values: object) -> list[object]:
 
 
 def check_name(place: str, name: object, names: Iterable[str]) -> str:
-    """Return *name* if it is one of *names*.
+    """Return *name* if it is one of *names*, which may be any iterable.
 
     Raises:
-        BadInput: *name* is not one of *names*.
+        BadInput: *name* is not one of *names*; the error has *place*, such as "plot()", and the nearest name.
     """
     choices = list(names)
     if isinstance(name, str) and name in choices:

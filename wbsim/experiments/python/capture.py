@@ -173,7 +173,7 @@ class Capture:
     def draw(self, rules: Mapping[str, PlugRules] | None = None) -> Figure:
         """Return a picture of `what_if`.
 
-        The left panel has a bar for each of the rules: the number of requests.  The right panel shows the
+        The upper panel has a bar for each of the rules: the number of requests.  The lower panel shows the
         amount (MiB) by the size of the request (KiB), under the rules of the captured kernel.
 
         Args:

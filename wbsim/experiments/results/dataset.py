@@ -48,6 +48,7 @@ def jobs_frame(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame
 
     The columns are ``variant``, *axes*, ``replication``, ``seed``, ``program``, ``job``, and the amounts with
     their units.  Each kind of call has columns for its number and its percentiles, such as ``fsync_p99_us``.
+    Without jobs the frame is empty and has no columns.
     """
     import pandas as pd
 
@@ -66,7 +67,10 @@ def jobs_frame(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame
 
 
 def amounts_of_job(job: JobResult) -> dict[str, float | None]:
-    """Return the amounts of a job by their columns, which have their units."""
+    """Return the amounts and the latencies of a job by their columns, which have their units.
+
+    An unknown rate is None.
+    """
     amounts: dict[str, float | None] = {
         "time_s": job.time,
         "file_count": job.files,
@@ -108,7 +112,8 @@ def unit_of(frame: pd.DataFrame, key: str) -> str:
 def number_of(value: object) -> float | int | None:
     """Return the number of a swept value; None: the value is a text.
 
-    A factor (``"x2"``) is its number, and a quantity is a number in its base unit.
+    >>> number_of("x2"), number_of("4 KiB"), number_of("xfs")
+    (2.0, 4096, None)
     """
     return _quantity(value)[0]
 

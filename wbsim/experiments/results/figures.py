@@ -68,7 +68,7 @@ class Figure:
 
     @property
     def iteration(self) -> Callable[[Sample, Sample], float] | None:
-        """Return the function that computes the figure between the ends of two iterations, if there is one.
+        """The function that computes the figure between the ends of two iterations; None if there is none.
 
         It returns nan if the figure is unknown.
         """
@@ -79,12 +79,12 @@ class Figure:
 
     @property
     def heading(self) -> str:
-        """Return the heading of the figure in a table: its name and its unit."""
+        """The heading of the figure in a table: its name and its unit, such as "wall_time s"."""
         return self.name if self.unit == "1" else f"{self.name} {self.unit}"
 
     @property
     def column(self) -> str:
-        """Return the column of the figure in the tidy dataset: its name with its unit."""
+        """The column of the figure in the tidy dataset: its name with its unit, such as "wall_time_s"."""
         return self.name + _SUFFIXES.get(self.unit, f"_{self.unit.lower()}")
 
 
@@ -106,7 +106,10 @@ def number_or_nan(value: float | None) -> float:
 
 
 def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
-    """Return the sums of the counters of *disks*, the busy time of the busiest disk, and the mean waits."""
+    """Return the sums of the counters of *disks*, the busy time of the busiest disk, and the mean waits.
+
+    The waits are weighted by the requests, and None without requests.
+    """
     results = list(disks)
     ios, reads = sum(disk.ios for disk in results), sum(disk.reads for disk in results)
     read_ms = sum(disk.reads * disk.r_await for disk in results if disk.r_await is not None)
@@ -123,12 +126,12 @@ def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
 
 
 def request_kib(disk: DiskResult) -> float:
-    """Return the mean size of a write request, as iostat's wareq-sz."""
+    """Return the mean size of a write request (KiB), as iostat's wareq-sz; nan without requests."""
     return share(disk.sectors * SECTOR_BYTES / KIB, disk.ios)
 
 
 def merged_percent(disk: DiskResult) -> float:
-    """Return the share of bios that joined a request, as iostat's wrqm."""
+    """Return the share of bios that joined a request (%), as iostat's wrqm; nan without bios."""
     return 100 * share(disk.merges, disk.merges + disk.ios)
 
 
@@ -566,7 +569,10 @@ COLUMNS: Final[dict[str, str]] = {}
 
 
 def add(figure: Figure) -> None:
-    """Add *figure*, which every later run, table, picture and dataset has."""
+    """Add *figure* to `FIGURES`, `COLUMNS` and `READ`: every later run, table, picture and dataset has it.
+
+    A figure of the same name is replaced.
+    """
     FIGURES[figure.name] = figure
     COLUMNS[figure.name] = figure.column
     if figure.reads is not None:
@@ -578,5 +584,5 @@ for _figure in _FIGURES:
 
 
 def wholes_of(names: Iterable[str], outcome: Outcome) -> list[float]:
-    """Return the figures *names* of a complete run; nan: the figure is unknown."""
+    """Return the figures *names* of a complete run, in their order; nan: the figure is unknown."""
     return [FIGURES[name].whole(outcome) for name in names]

@@ -75,7 +75,10 @@ def _steps_of(figure: Figure, outcome: Outcome) -> list[_Step]:
 
 
 def series_of(figure: Figure, outcome: Outcome) -> list[float]:
-    """Return the known values of *figure* between the ends of consecutive iterations."""
+    """Return the values of *figure* between the ends of consecutive iterations, without unknown values.
+
+    The list is empty if the figure has no value for an iteration.
+    """
     return [step.value for step in _steps_of(figure, outcome)]
 
 
@@ -90,7 +93,7 @@ class Steady(NamedTuple):
 
 
 def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
-    """Return *figure* of the steady part of a run; None if the run has too few iterations.
+    """Return *figure* of the steady part of a run; None if the run has too few iterations (20).
 
     The result is also None for a figure that grows.
     """
@@ -123,7 +126,7 @@ def paired(figure: Figure, base: Sequence[Outcome], runs: Sequence[Outcome]) -> 
 
 
 def steady_from(values: Sequence[float]) -> int:
-    """Return the place from which on *values* are steady, by MSER-5 (White, 1997).
+    """Return the index in *values* from which they are steady, by MSER-5 (White, 1997).
 
     The values are averaged in groups of five.  The first groups, at most half of all, are dropped so that the
     half-width of the mean of the rest is smallest.  The measure of the half-width is the sum of the squared

@@ -26,7 +26,10 @@ Levels = dict[str, tuple[float, ...]]
 
 
 def disks_with_requests(levels: Levels, disks: Iterable[str]) -> list[str]:
-    """Return the *disks* that completed requests until the last sample; without any, all disks."""
+    """Return the *disks* that completed requests until the last sample; without any, all disks.
+
+    *levels* must have a sample.
+    """
     busy = [name for name in disks if levels[f"{name} ios"][-1] or levels[f"{name} reads"][-1]]
     return busy or list(disks)
 
@@ -98,7 +101,10 @@ class CallResult:
 
 
 def percentiles_of(bins: Mapping[int, int], min_ns: int, max_ns: int) -> dict[str, int]:
-    """Return the `PERCENTILES` of the calls of *bins* (ns), none beyond the shortest or the longest call."""
+    """Return the `PERCENTILES` (ns) of the calls of *bins*, the number of calls by latency (ns).
+
+    None is beyond *min_ns* or *max_ns*, the shortest and the longest call.
+    """
     return {percent: min(max(percentile(bins, float(percent)), min_ns), max_ns) for percent in PERCENTILES}
 
 

@@ -19,7 +19,10 @@ class Cluster:
         self._address = address
 
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
-        """See `experiments.running.jobs.Executor`; workers of a cluster do not report their progress.
+        """Run *jobs*, and yield the place in *jobs* and the result of each as it ends.
+
+        A lost job runs again, up to `ATTEMPTS` times.  Workers of a cluster do not report their progress, so
+        *on_progress* is not called.
 
         Raises:
             BadInput: dask is not installed, or no scheduler answers at the address.

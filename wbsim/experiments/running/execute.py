@@ -44,12 +44,12 @@ class Ran(NamedTuple):
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of the jobs that did not fail."""
+        """The outcomes of the jobs that did not fail, in the order of the jobs."""
         return [result for result in self.results if isinstance(result, Outcome)]
 
     @property
     def failures(self) -> list[tuple[Job, Failure]]:
-        """Return the jobs that failed, with their failures."""
+        """The jobs that failed, with their failures, in the order of the jobs."""
         return [
             (job, result)
             for job, result in zip(self.jobs, self.results, strict=True)
@@ -57,7 +57,9 @@ class Ran(NamedTuple):
         ]
 
     def all_outcomes(self) -> list[Outcome]:
-        """Return the outcomes of all jobs.
+        """Return the outcomes of all jobs, for commands that need each of them.
+
+        If a job failed, raise the worst failure.
 
         Raises:
             BadInput: a run cannot end, or its worker was lost.
@@ -78,8 +80,9 @@ class Ran(NamedTuple):
 class Runs:
     """The runs of one command, which may ask for jobs in several steps.
 
-    A job runs once, and only if the directory lacks its result.  *beside*: the directory may have the results
-    of another experiment, because the command has several.
+    A job runs once, and only if the directory of *how* lacks its result.  *title* and *axes* are written into
+    the plan.  *shared*: the directory may have the results of another experiment, because the command has
+    several.
 
     Raises:
         BadInput: the directory cannot be written, or has the results of another experiment.
@@ -97,13 +100,16 @@ class Runs:
         self._jobs: dict[str, Job] = {}
 
     def run(self, jobs: Sequence[Job]) -> Ran:
-        """Return the results of *jobs* in their order; run the jobs that have none.
+        """Return the results of *jobs* in their order; run the jobs that have none, and keep their results.
+
+        A failed run is a `Failure` among the results, and not an exception.
 
         Raises:
-            BadInput: a result cannot be written, or the cluster cannot be reached.
+            BadInput: a result cannot be written or is damaged, or the cluster cannot be reached.
         """
         names = [self._names.name(job) for job in jobs]
-        self._jobs.update({f"{name} {job.case.label}": job for name, job in zip(names, jobs, strict=True)})
+        ordered = {f"{name} {job.case.label}": job for name, job in zip(names, jobs, strict=True)}
+        self._jobs = {**ordered, **{name: job for name, job in self._jobs.items() if name not in ordered}}
         if self._store is not None:
             self._store.plan(self._title, self._axes, list(self._jobs.values()))
         rest = {}
@@ -160,7 +166,9 @@ def _label(result: Outcome | Failure, job: Job) -> Outcome | Failure:
 def run_jobs(jobs: Sequence[Job], how: How, title: str = "", axes: Sequence[str] = ()) -> Ran:
     """Return the results of *jobs* in their order; run only jobs whose result the directory lacks.
 
+    This is `Runs` for a command with one step.
+
     Raises:
-        BadInput: the directory cannot be written, or the cluster cannot be reached.
+        BadInput: the directory cannot be written or has another experiment, or the cluster cannot be reached.
     """
     return Runs(how, title, axes).run(jobs)

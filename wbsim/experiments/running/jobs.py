@@ -48,7 +48,7 @@ class Failure:
 
     @property
     def again(self) -> bool:
-        """Return whether another attempt may succeed."""
+        """True if another attempt may succeed: after a fault of wbsim or a lost worker."""
         return self.kind in ("error", "lost")
 
 
@@ -57,7 +57,10 @@ ATTEMPTS = 3
 
 
 def attempt(job: Job, on_progress: OnProgress | None = None) -> Outcome | Failure:
-    """Run *job* in this process; return an exception as a failure."""
+    """Run *job* in this process, and return its outcome; return an exception as a failure, and raise none.
+
+    Workers call this, so that a failed run does not end them.
+    """
     try:
         return run_case(*job, on_progress=on_progress)
     except BadInput as error:
@@ -81,5 +84,8 @@ class Executor(Protocol):
     """Runs jobs: in processes of this machine or on a cluster."""
 
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
-        """Run *jobs* in any order, and call *on_progress* while they run."""
+        """Run *jobs* in any order, and yield the place in *jobs* and the result of each as it ends.
+
+        *on_progress* is called while they run; None: no progress is wanted.
+        """
         ...

@@ -55,7 +55,10 @@ def _adapter() -> TypeAdapter[Plan]:
 
 
 def known_names(directory: Path) -> tuple[set[str], set[str]]:
-    """Return the names of the runs below *directory* that are done, and of the runs that failed."""
+    """Return the names of the runs below *directory* that are done, and of the runs that failed.
+
+    Both sets are empty if *directory* has no results.  Only names are read.
+    """
     done, failed = (
         set(os.listdir(directory / folder)) if (directory / folder).is_dir() else set()
         for folder in (RUNS, FAILED)

@@ -27,9 +27,10 @@ class Progress(NamedTuple):
 
 
 class Meter:
-    """Prints the progress of several runs as one line, with an estimate of the time left.
+    """Prints the progress of *runs* runs on stderr, with an estimate of the time left.
 
-    *shorter* has what a user can do for a shorter run, such as ``--quick``.
+    *reporting* says how (`Reporting`).  *shorter* has what a user can do for a shorter run, such as
+    ``--quick``.
     """
 
     def __init__(self, runs: int, reporting: Reporting, shorter: Sequence[str] = ()) -> None:
@@ -42,12 +43,12 @@ class Meter:
         self._reported = False
 
     def note(self, place: int, report: Progress) -> None:
-        """Take the *report* of the run at *place*."""
+        """Take the *report* of the run at *place*, and print the line again, at most five times a second."""
         self._reports[place] = report
         self._show()
 
     def finish(self, place: int) -> None:
-        """Count the run at *place* as ended."""
+        """Count the run at *place* as ended, and print the line again if it is due."""
         self._reports.pop(place, None)
         self._runs_done += 1
         self._show()
@@ -74,13 +75,17 @@ class Meter:
                 print(f"wbsim: about {span(left_s)} left{self._shorter}", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Erase the line."""
+        """Erase the line, if it was rewritten in place; a message in a pipe stays."""
         if self._reporting == "always":
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def span(seconds: float) -> str:
-    """Return a duration in s, min or h."""
+    """Return a duration in s, min or h, without decimals except for hours.
+
+    >>> span(99), span(600), span(9000)
+    ('99 s', '10 min', '2.5 h')
+    """
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -49,12 +49,17 @@ WATCH_NS: Final = 10 * S
 
 
 def readings_of(machine: Machine) -> Readings:
-    """Return the figures that are read from *machine*, as they are now."""
+    """Return the figures that are read from *machine*, as they are now, by name and in their units."""
     return {name: float(read(machine)) for name, read in READ.items()}
 
 
 class Iterations:
-    """The counters of a run at the end of each iteration, until the last program ends."""
+    """The counters of a run at the end of each iteration, until the last program ends.
+
+    ``samples`` has a sample for each iteration.  ``disks`` has the counters of the disks at the last one.
+    The constructor registers itself with *machine*, so it must precede the run.  *on_progress*: called after
+    each iteration and every `WATCH_NS`.
+    """
 
     def __init__(self, case: Case, machine: Machine, on_progress: OnProgress | None) -> None:
         self.samples: list[Sample] = []
@@ -105,7 +110,7 @@ class Iterations:
 
 
 class LevelsOverTime:
-    """Samples a machine while it runs, which does not change the run."""
+    """Samples *machine* while it runs, which does not change the run; it must be made before the run."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -125,7 +130,7 @@ class LevelsOverTime:
         return (machine.env.now, *readings_of(machine).values(), *disks)
 
     def levels(self) -> Levels:
-        """Return the levels of all samples, by name."""
+        """Return the levels of all samples, by name (`level_names`); without a sample each is empty."""
         names = level_names(self._machine.queues)
         columns = zip(*self._rows, strict=True) if self._rows else [() for _ in names]
         return dict(zip(names, columns, strict=True))
@@ -145,7 +150,7 @@ def level_names(disks: Iterable[str]) -> list[str]:
 
 
 def lives_of(machine: Machine) -> Lives:
-    """Return how every thread spent its time until the end of the run."""
+    """Return how every thread spent its time (ns) until the end of the run, by its name, state and cause."""
     return {
         thread.task.name: {
             f"{state} {cause}".strip(): ns
@@ -206,7 +211,10 @@ def outcome_of(
     iterations: Iterations,
     levels: Levels,
 ) -> Outcome:
-    """Return the result of the run of *case* on *machine*, with what was read during the run."""
+    """Return the result of the run of *case* on *machine*, with what was read during the run.
+
+    *seed* and *replication* only label it.  The run has ended, with at least one iteration.
+    """
     samples = iterations.samples
     last = {sample.program: sample for sample in samples}
     programs = {name: _program_result(case, machine, name, last.get(name)) for name in machine.programs}

@@ -66,7 +66,8 @@ _SHORT: Final = {
 def setting_of(scenario: Any, key: str) -> Any:
     """Return the value of a resolved *scenario* at *key*; None if *key* is missing or has several values.
 
-    A key without a name, such as ``device.speed``, stands for the only disk, mount or program.
+    A key without a name, such as ``device.speed``, stands for the only disk, mount or program.  A table or a
+    list is None, too.
     """
     parts = key.split(".")
     short = parts[1] if parts[0] == "machine" and len(parts) > 1 else parts[0]

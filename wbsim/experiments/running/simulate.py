@@ -25,10 +25,15 @@ def run_case(
     primitives: Primitives | None = None,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
-    """Simulate *case*, call *on_progress* after each iteration, and return the figures.
+    """Simulate *case* in this process, and return its outcome, with the processor time and memory of the run.
+
+    *on_progress* is called after each iteration and every 10 s of simulated time.  *primitives*: those of
+    another engine; None: the chosen engine's.
 
     Raises:
-        BadInput: the workload does not end within the scenario's ``give_up``, or comes to a standstill.
+        BadInput: the workload does not end within the scenario's ``give_up``, comes to a standstill, or finds
+            no space.
+        LawBroken: the run broke a law of the model.
     """
     _forget_peak_rss()
     machine = build(case.scenario, seed, replication, primitives)
@@ -56,7 +61,9 @@ def simulate(case: Case, seed: int) -> Machine:
     """Return the machine of *case* after its run, for tools that need more than an `Outcome`.
 
     Raises:
-        BadInput: the workload does not end within the scenario's ``give_up``.
+        BadInput: the workload does not end within the scenario's ``give_up``, comes to a standstill, or finds
+            no space.
+        LawBroken: the run broke a law of the model.
     """
     machine = build(case.scenario, seed)
     _run(machine, case)

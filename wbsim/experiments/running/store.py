@@ -68,7 +68,7 @@ class Names:
         return f'{{"model":"{model_version()}",{numbers},"scenario":{self._texts[id(scenario)][1]}}}'
 
     def name(self, job: Job) -> str:
-        """Return the name of *job*: 20 hexadecimal digits."""
+        """Return the name of the directory of *job*: 20 hexadecimal digits, a digest of its `identity`."""
         return blake2b(self.identity(job).encode(), digest_size=10).hexdigest()
 
 
@@ -94,9 +94,12 @@ _LIBRARIES: Final = ("wbsim", "simpy", "numpy", "numba", "pydantic")
 
 
 def refuse_file(target: Path | None, asked_by: str = "--out") -> None:
-    """Refuse *target* before anything is simulated unless it is, or can become, a directory.
+    """Refuse *target* before anything is simulated unless it is, or can become, a directory; None is fine.
 
     *asked_by* names the option or the argument in the error.
+
+    Raises:
+        BadInput: *target* or a folder above it is a file, or no directory can have this name.
     """
     if target is None:
         return
@@ -129,6 +132,8 @@ def refuse_other_experiment(directory: Path, title: str, axes: Sequence[str]) ->
 
 class Store:
     """The runs below *directory*, which is made if it does not exist.
+
+    The constructor also removes directories that killed processes of this host left aside.
 
     Raises:
         BadInput: the directory cannot be written.
@@ -170,7 +175,13 @@ class Store:
         )
 
     def find(self, job: Job) -> Outcome | None:
-        """Return the outcome of *job*; None if it has not run."""
+        """Return the kept outcome of *job*, with the variant and the point of *job*; None if it has not run.
+
+        A failed run counts as not run.
+
+        Raises:
+            BadInput: the result is damaged.
+        """
         directory = self.directory / RUNS / self._names.name(job)
         if not directory.is_dir():
             return None
@@ -181,7 +192,10 @@ class Store:
         )
 
     def keep(self, job: Job, result: Outcome | Failure) -> None:
-        """Write the *result* of *job*.
+        """Write the *result* of *job*: an outcome into `RUNS`, a failure into `FAILED`.
+
+        An outcome removes an earlier failure of the job.  If another process has kept the run, its outcome
+        stays.
 
         Raises:
             BadInput: the result cannot be written.
@@ -210,7 +224,10 @@ class Store:
             shutil.rmtree(self.directory / FAILED / name, ignore_errors=True)
 
     def peaks_mib(self, jobs: Sequence[Job]) -> dict[str, float]:
-        """Return the largest memory (MiB) of the kept runs of *jobs*, by variant."""
+        """Return the largest memory (MiB) of the kept runs of *jobs*, by variant.
+
+        A variant without a kept run is missing.
+        """
         peaks: dict[str, float] = {}
         for job in jobs:
             with suppress(OSError, ValueError, KeyError):
@@ -257,6 +274,8 @@ class Store:
 
 def read_run(directory: Path) -> Outcome:
     """Return the outcome that is kept in *directory*, without its variant, point, seed and replication.
+
+    These have neutral values: "", {}, 0 and 0; the plan has the true ones.
 
     Raises:
         BadInput: a file is damaged, or another version of wbsim wrote other figures.
@@ -309,7 +328,7 @@ def _refuse_other_version(directory: Path, summary: Mapping[str, object]) -> Non
 
 
 def read_configuration(directory: Path) -> object:
-    """Return the resolved scenario of the run in *directory*.
+    """Return the resolved scenario of the run in *directory*, in tables and lists as JSON has them.
 
     Raises:
         BadInput: config.json is damaged.
@@ -412,8 +431,10 @@ def refuse_foreign(path: Path, begins: str, kind: str) -> None:
 def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Replace *path* in one step: *write* writes a file next to it, which is then renamed.
 
+    Its folder is made if it is missing.  If *write* fails, *path* stays as it was.
+
     Raises:
-        BadInput: the folder cannot be written.
+        BadInput: the folder or the file cannot be written.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with _writing(path):

@@ -18,7 +18,10 @@ _MEASURES: Final = ("running/simulate.py", "running/reading.py", "results/figure
 
 @cache
 def model_version() -> str:
-    """Return 16 hexadecimal digits of `sim`, `models`, its data, and the modules that read the figures."""
+    """Return 16 hexadecimal digits of `sim`, `models`, its data, and the modules that read the figures.
+
+    A kept result counts only for the version that made it.
+    """
     root = _EXPERIMENTS.parent
     hasher = blake2b(digest(root).encode(), digest_size=8)
     data = sorted((root / "models" / "catalogue" / "data").rglob("*.toml"))

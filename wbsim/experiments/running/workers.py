@@ -33,7 +33,10 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 def available_mib() -> float:
-    """Return the free memory (MiB) of this machine or, if that is less, of our control group."""
+    """Return the free memory (MiB) of this machine or, if that is less, of our control group.
+
+    `Budget` divides it among the workers.
+    """
     meminfo = Path("/proc/meminfo").read_text()
     kib = int(meminfo.partition("MemAvailable:")[2].split()[0])
     free_mib = kib / 1024
@@ -44,7 +47,11 @@ def available_mib() -> float:
 
 
 class Budget:
-    """The memory for runs.  A run needs the largest peak that a run of its kind has had."""
+    """The memory for runs.  A run needs the largest peak that a run of its kind has had.
+
+    The kind of a run is its variant.  *mib*: the free memory, of which nine tenths are used.  *peaks_mib*:
+    the peaks of earlier runs by kind (MiB).
+    """
 
     def __init__(self, mib: float, peaks_mib: dict[str, float]) -> None:
         self._mib = _SHARE * mib
@@ -52,16 +59,19 @@ class Budget:
         self._kinds: dict[int, str] = {}
 
     def fits(self, kind: str) -> bool:
-        """Return whether one more run of *kind* fits; a single run always fits."""
+        """Return whether one more run of *kind* fits, next to those that run; a single run always fits."""
         demand_mib = sum(self._demand_mib(variant) for variant in (*self._kinds.values(), kind))
         return not self._kinds or demand_mib <= self._mib
 
     def begins(self, place: int, kind: str) -> None:
-        """Count the memory of the run at *place*, which begins."""
+        """Count the memory of the run of *kind* at *place*, which begins."""
         self._kinds[place] = kind
 
     def ends(self, place: int, peak_mib: float) -> None:
-        """Free the memory of the run at *place*, which ended with a peak of *peak_mib*; 0: unknown."""
+        """Free the memory of the run at *place*, which ended with a peak of *peak_mib*; 0: unknown.
+
+        Later runs of its kind count with this peak, if it is the largest.
+        """
         kind = self._kinds.pop(place)
         self._peaks_mib[kind] = max(self._peaks_mib.get(kind, 0.0), peak_mib)
 
@@ -84,7 +94,7 @@ def processors() -> int:
 
 
 class Workers:
-    """Runs jobs in *count* processes at once.
+    """Runs jobs in *count* processes at once; None: one for each processor.
 
     *peaks_mib*: the largest memory of earlier runs (MiB) by variant.
     """
@@ -94,7 +104,11 @@ class Workers:
         self._peaks_mib = peaks_mib or {}
 
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
-        """See `experiments.running.jobs.Executor`."""
+        """Run *jobs* in any order, and yield the place in *jobs* and the result of each as it ends.
+
+        *on_progress* is called in this process with reports of the workers.  Closing the generator kills the
+        workers.
+        """
         crew = Crew(jobs, on_progress, Budget(available_mib(), self._peaks_mib))
         try:
             crew.hire(min(self._count, len(jobs)))
@@ -119,7 +133,10 @@ class _Worker:
 
 
 class Crew:
-    """The ``workers`` that are alive, for one list of jobs."""
+    """The ``workers`` that are alive, for one list of *jobs*.
+
+    *on_progress*: called with their reports, unless None.  *budget*: the memory that they share.
+    """
 
     def __init__(self, jobs: Sequence[Job], on_progress: OnJobProgress | None, budget: Budget) -> None:
         self._jobs = jobs
@@ -130,7 +147,7 @@ class Crew:
         self.workers: list[_Worker] = []
 
     def hire(self, count: int) -> None:
-        """Fork *count* workers."""
+        """Fork *count* more workers, which wait for a job."""
         for _ in range(count):
             parent_end, child_end = _FORK.Pipe()
             parent_ends = [worker.pipe for worker in self.workers] + [parent_end]
@@ -147,7 +164,7 @@ class Crew:
                 self.workers.append(_Worker(process, parent_end))
 
     def dismiss(self) -> None:
-        """Kill all workers."""
+        """Kill all workers and wait for their end; jobs that they run have no result."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
@@ -156,7 +173,10 @@ class Crew:
         self.workers.clear()
 
     def work(self) -> Iterator[tuple[int, Outcome | Failure]]:
-        """Yield (place, result) when a job ends, until all jobs have ended."""
+        """Yield (place, result) when a job ends, until all jobs have ended.
+
+        A failed or a lost job gets further attempts first, and a lost worker is replaced.
+        """
         jobs_left = len(self._jobs)
         while jobs_left:
             self.give()
@@ -171,7 +191,7 @@ class Crew:
                     yield pair
 
     def give(self) -> None:
-        """Give a job to each idle worker, as long as memory is left."""
+        """Give the next job to each idle worker, as long as memory is left for its kind."""
         for worker in self.workers:
             if worker.place is None and self._queue and self._budget.fits(self._kind(self._queue[0])):
                 place = self._queue.popleft()
@@ -225,7 +245,10 @@ class Crew:
             yield from self._settle(worker.place, Failure("lost", why))
 
     def stopped_workers(self) -> list[_Worker]:
-        """Return the workers that have been stopped for too long."""
+        """Return the workers that a signal such as SIGSTOP has stopped for more than 5 s.
+
+        Each call notes the workers that are stopped now, so it must be repeated.
+        """
         workers = []
         for worker in self.workers:
             if not _is_stopped(worker.process.pid):

@@ -22,7 +22,10 @@ UNSURE: Final = "a factor of three either way"
 
 
 class Planned(NamedTuple):
-    """A case that would run: its runs, the files and bytes that each run writes, and its time (s)."""
+    """A case that would run: its runs, the files and bytes that each run writes, and its time.
+
+    ``seconds`` of processor time are those of all its runs.
+    """
 
     case: Case
     runs: int
@@ -32,7 +35,11 @@ class Planned(NamedTuple):
 
 
 def planned(experiment: Experiment, replications: int | None, *, compiled: bool) -> list[Planned]:
-    """Return each case of *experiment* with its runs; *compiled*: the compiled engine would run them."""
+    """Return each case of *experiment* with its runs, for ``--dry-run``; nothing is simulated.
+
+    *replications*: the runs of each case; None: as the experiment says.  *compiled*: the compiled engine
+    would run them, which takes less time.
+    """
     runs = replications or experiment.replications
     return [_planned(case, runs, _COMPILED if compiled else 1) for case in experiment.cases]
 
@@ -48,7 +55,10 @@ def _planned(case: Case, runs: int, part: float) -> Planned:
 
 
 def plan_text(cases: list[Planned], axes: tuple[str, ...], processes: int) -> str:
-    """Return a table of *cases*, and the number of runs with an estimate for *processes* at a time."""
+    """Return a table of *cases*, and the number of runs with an estimate for *processes* at a time.
+
+    *axes* are the swept keys, which are columns.
+    """
     labels = [
         (entry.case.variant, *(str(entry.case.point.get(axis, UNKNOWN)) for axis in axes)) for entry in cases
     ]
@@ -65,7 +75,7 @@ def plan_text(cases: list[Planned], axes: tuple[str, ...], processes: int) -> st
 
 
 def plan_document(cases: list[Planned], axes: tuple[str, ...]) -> dict[str, object]:
-    """Return the same as a document for ``--json``; times in s of processor time."""
+    """Return *cases* as the document of ``--dry-run --json``; ``cpu_s`` is processor time (s) of all runs."""
     return {
         "axes": list(axes),
         "runs": sum(entry.runs for entry in cases),

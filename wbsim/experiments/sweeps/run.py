@@ -34,7 +34,7 @@ class Precision(NamedTuple):
     share: float
 
     def reached(self, outcomes: Sequence[Outcome]) -> bool:
-        """Return whether the runs of one case are enough.
+        """Return whether *outcomes*, the runs of one case, are enough; fewer than `FEWEST` never are.
 
         An unknown figure counts as reached, because more runs do not make it known, and so does `MOST`.
         """
@@ -45,7 +45,10 @@ class Precision(NamedTuple):
 
 
 def precision_of(text: str, asked_by: str = "--until-ci") -> Precision:
-    """Parse a precision such as ``write_iops=2%``; *asked_by* names the option or the argument in errors.
+    """Return the precision of a text such as ``write_iops=2%``; *asked_by* is named in errors.
+
+    >>> precision_of("write_iops=2%")
+    Precision(figure='write_iops', share=0.02)
 
     Raises:
         BadInput: the figure is unknown, or the share is not a percentage between 0 and 100.
@@ -68,7 +71,8 @@ def run_experiment(
     """Run every case of *experiment*; with a directory in *how*, write the dataset there.
 
     *replications*: the runs of each case; None: as the experiment says.  *precision*: add replications until
-    this is reached.  Replication r has equal random numbers in all cases.
+    this is reached.  Replication r has equal random numbers in all cases.  Failed runs are failures in the
+    result, and not exceptions.
 
     Raises:
         BadInput: a swept key is named like a column of the dataset, or there are too many runs.  Or a result

@@ -40,7 +40,7 @@ class Status(NamedTuple):
         return self._asdict()
 
     def text(self) -> str:
-        """Return the status as text."""
+        """Return the status as text: a table by variant, and the first failures."""
         rows = [
             (variant, *(str(counts.get(state, 0)) for state in _STATES))
             for variant, counts in self.by_variant.items()
@@ -63,7 +63,7 @@ _STATES = ("done", "failed", "missing")
 
 
 def status_of(directory: Path) -> Status:
-    """Return the status of the runs in *directory*.
+    """Return the status of the runs in *directory*, by its plan and the names of its runs.
 
     Raises:
         BadInput: *directory* has no plan, or a damaged one.

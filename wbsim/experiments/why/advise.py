@@ -46,7 +46,7 @@ SHORT_OF_BEST: Final = 0.05
 REPLICATIONS: Final = 2
 _REMEDIES: Final = {
     "flusher": "files that are spread more evenly, or with `by` another rule",
-    "a process": "faster or fewer system calls; the programs dirty no more than this",
+    "a process": "more processes, or larger calls of each",
     "processors": "more processors",
     "lock": "another filesystem or fewer writers in one place; more contexts wait for the same lock",
     "pauses": "nothing; the programs wait by their own choice",
@@ -63,7 +63,7 @@ _FURTHER: Final = re.compile(r":(\d+)/flusher$")
 class Advice:
     """The outcomes of the runs; the point of each outcome is its number of contexts.
 
-    ``one_file``: no device gets more than one file.
+    ``title`` heads the text.  ``one_file``: no device gets more than one file.
     """
 
     title: str
@@ -75,7 +75,7 @@ class Advice:
 
     @property
     def runs(self) -> list[Run]:
-        """Return the runs of the outcomes."""
+        """The runs of the outcomes, in their order, with several seeds for each number of contexts."""
         return [run_of(outcome) for outcome in self.outcomes]
 
     def text(self) -> str:
@@ -93,10 +93,11 @@ class Advice:
         return "\n\n".join([self.title, sweep_table(AXIS, runs), "\n".join(map(wrapped, lines))])
 
     def document(self) -> dict[str, object]:
-        """Return the answer, its range, and the rate with each number of contexts, for ``--json``.
+        """Return the answer, its range, and the mean rate with each number of contexts, for ``--json``.
 
         ``range`` has the smallest and the largest number that the seeds cannot tell from ``contexts``, and
-        ``between_seeds`` the largest difference of two seeds, in ``unit``.
+        ``between_seeds`` the largest difference of two seeds, in ``unit``.  ``held_back_by`` is the
+        bottleneck of the best run in words.
         """
         unit, rate_of = _mean_rates(self.runs)
         return {
@@ -111,7 +112,7 @@ class Advice:
 
     @property
     def range(self) -> tuple[int, int]:
-        """Return the smallest and the largest number of contexts that the seeds cannot tell from the answer.
+        """The smallest and the largest number of contexts that the seeds cannot tell from the answer.
 
         They enclose numbers whose mean rates differ from the answer's by at most the largest difference of
         two seeds.
@@ -160,13 +161,14 @@ def advise(
     how: How,
     replications: int = REPLICATIONS,
 ) -> Advice:
-    """Run *variant* of *config* with several numbers of contexts; *quick* runs its smaller version.
+    """Run *variant* of the file *config* with several numbers of contexts; *quick* runs its smaller version.
 
-    *replications*: the seeds of each number.
+    *overrides* have the form ``key.path=value``.  *variant* may be None if there is one case.
+    *replications*: the seeds of each number.  ``wbsim advise`` calls this.
 
     Raises:
-        BadInput: all problems of the configuration, *variant* does not select a single case, or nothing was
-            written back, so the contexts had no work.
+        BadInput: all problems of the configuration, *variant* does not select a single case, or a run cannot
+            end.  Or nothing was written back, so the contexts had no work.
     """
     whole = load(config, overrides)
     case = whole.only_case(variant)
@@ -177,12 +179,13 @@ def advise(
 
 
 def advise_on(case: Case, title: str, how: How, replications: int, place: str) -> Advice:
-    """Run *case* with several numbers of contexts, each with *replications* seeds.
+    """Run *case* with several numbers of contexts, each with *replications* seeds; return the advice.
 
     *title* heads the advice, and *place* is named in errors.
 
     Raises:
-        BadInput: nothing was written back, so the contexts had no work.
+        BadInput: nothing was written back, so the contexts had no work.  Or the configured rule puts all
+            files into one context, or a run cannot end.
     """
     groups = _groups(case)
     rule = _rule(case, groups)
@@ -198,7 +201,8 @@ def advise_on(case: Case, title: str, how: How, replications: int, place: str) -
     most = 1 if one_file else _most(case, rule, groups)
     runs = Runs(how, title, (AXIS,))
     if most > 1 and rule != "hash":
-        (outcome,) = runs.run([Job(case_of(most), how.seed)]).all_outcomes()
+        trial = Runs(how._replace(directory=None), title, (AXIS,))  # no answer, so it is not kept
+        (outcome,) = trial.run([Job(case_of(most), how.seed)]).all_outcomes()
         most = min(most, _last_with_work(outcome))
     contexts = {*(1 << power for power in range((most - 1).bit_length())), most}
     while True:
@@ -213,7 +217,7 @@ def advise_on(case: Case, title: str, how: How, replications: int, place: str) -
 
 
 def contexts_of(run: Run) -> int:
-    """Return the number of contexts of *run*."""
+    """Return the number of contexts of *run*, one of `Advice.runs`: the value of its point."""
     return int(run.point[AXIS])
 
 

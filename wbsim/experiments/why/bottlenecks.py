@@ -80,12 +80,19 @@ def _busiest(uses: Mapping[str, float]) -> dict[str, float]:
 
 
 def kind_of(name: str) -> str:
-    """Return *name* without its numbers: one at the end, and one after a colon (a device's context)."""
+    """Return *name* without its numbers: one at the end, and one after a colon (a device's context).
+
+    >>> kind_of("fs_mark/process 3"), kind_of("vdb:2/flusher")
+    ('fs_mark/process', 'vdb/flusher')
+    """
     return re.sub(r":\d+(?=/)|[ -]?\d+$", "", name)
 
 
 def busy_ns(life: Mapping[str, float]) -> float:
-    """Return the time of *life* that was work or waiting for a resource (ns)."""
+    """Return the time of *life* that was work or waiting for a resource (ns); causes in `AWAY` are left out.
+
+    *life* has the times (ns) by state and cause.
+    """
     return sum(ns for cause, ns in life.items() if cause not in AWAY)
 
 
@@ -104,7 +111,10 @@ class Kind(NamedTuple):
 
 
 def kinds_of(lives: Lives) -> list[Kind]:
-    """Return the threads of a run, grouped by kind."""
+    """Return the threads of a run, grouped by kind, in the order in which the kinds first occur.
+
+    Each thread comes with its times (ns) by state and cause, and there must be at least one thread.
+    """
     groups: dict[str, list[dict[str, int]]] = {}
     for name, life in lives.items():
         groups.setdefault(kind_of(name), []).append(life)

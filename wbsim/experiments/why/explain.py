@@ -19,7 +19,15 @@ from typing import Final, NamedTuple
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.sweeps import Point
 from wbsim.experiments.formats.latencies import CallsOf, calls_of, slowest_table
-from wbsim.experiments.formats.table import UNKNOWN, column_texts, figure_text, table
+from wbsim.experiments.formats.table import (
+    UNKNOWN,
+    column_texts,
+    figure_text,
+    split_table,
+    table,
+    wrapped,
+    wrapped_table,
+)
 from wbsim.experiments.results.figures import FIGURES, number_or_nan, share
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.results import Results
@@ -67,12 +75,12 @@ class Run(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Return the variant and the point of the sweep."""
+        """The variant and the point of the sweep, with blanks between them."""
         return " ".join([self.variant, *map(str, self.point.values())])
 
     @property
     def place(self) -> str:
-        """Return the point of the sweep."""
+        """The point of the sweep, with commas between its values; "" without a sweep."""
         return ", ".join(map(str, self.point.values()))
 
 
@@ -85,7 +93,7 @@ class Result(NamedTuple):
 
 
 def result_of(results: Results) -> Result:
-    """Return the runs of *results*.
+    """Return the runs of *results* that are explained: the first replication of each case.
 
     Raises:
         BadInput: a result is damaged: it has no times of threads or no utilisation of resources.  Or nothing
@@ -106,7 +114,7 @@ def result_of(results: Results) -> Result:
 
 
 def run_of(outcome: Outcome) -> Run:
-    """Return the run of *outcome*."""
+    """Return the run of *outcome*, with its threads grouped by kind, for `explain` and `advise`."""
     length_ns = max(sum(life.values()) for life in outcome.lives.values())
     flushed_files, flushed_bytes = (FIGURES[name].whole(outcome) for name in ("flushed_files", "flushed"))
     return Run(
@@ -117,7 +125,7 @@ def run_of(outcome: Outcome) -> Run:
 
 
 def explanation(result: Result) -> str:
-    """Return the explanation of *result* as text."""
+    """Return the explanation of *result* as text: the tables that the module docstring lists."""
     parts, runs = [result.title], result.runs
     if result.axes:
         parts.append("\n".join(answers(result)))
@@ -126,7 +134,7 @@ def explanation(result: Result) -> str:
             parts += [kind_table(name, variant_runs) for name in seen_names(variant_runs)]
         return "\n\n".join(parts)
     for run in runs:
-        parts += [verdict(run), lives_table(run)]
+        parts += [wrapped(verdict(run)), lives_table(run)]
         if (slowest := slowest_table(run.calls)) is not None:
             parts.append(slowest)
     if len(runs) == 2:
@@ -190,7 +198,10 @@ def _held_back_by(run: Run) -> str | None:
 
 
 def verdict(run: Run, count: int = _NEXT) -> str:
-    """Return a line with the bottleneck of *run* and the next *count* resources."""
+    """Return a line with the length and the bottleneck of *run* and the next *count* resources.
+
+    Without a bottleneck, the line names the most used resource.
+    """
     if not run.written_back:
         return f"{run.label}: {run.length_ns / S:.2f} s, held back by nothing known: {UNWRITTEN}"
     first, *then = most_used(run.uses)
@@ -212,18 +223,22 @@ def lives_table(run: Run) -> str:
     causes = in_order(seen_causes(run, kinds))
     header = ("% of the run", *(titled(kind) for kind in kinds))
     rows = [(cause, *(_percent(kind.life.get(cause, 0), run) for kind in kinds)) for cause in causes]
-    return table(header, rows)
+    return split_table(header, rows)
 
 
 def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
-    """Return the runs of each variant, in the order of the sweep."""
+    """Return the runs of each variant, in the order of the sweep.
+
+    Runs of one variant must follow each other in *runs*.
+    """
     return [(variant, list(group)) for variant, group in groupby(runs, lambda run: run.variant)]
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     """Return a table: the rate of each run until its last program ended, and the bottleneck of the run.
 
-    The share of a run without a bottleneck is that of its most used resource.
+    *axis* heads the column of the points.  The share of a run without a bottleneck is that of its most used
+    resource.
     """
     unit, rates = rates_of(runs)
     best = max((rate for rate in rates if not isnan(rate)), default=nan)
@@ -237,7 +252,7 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
     ]
     header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
     rows = list(zip((run.place for run in runs), *columns, strict=True))
-    return table(header, rows, left_columns=2)
+    return wrapped_table(header, rows, left_columns=2)
 
 
 def _bottleneck_name(run: Run) -> str:
@@ -249,14 +264,20 @@ def _bottleneck_name(run: Run) -> str:
 
 
 def rates_of(runs: Sequence[Run]) -> tuple[str, list[float]]:
-    """Return the unit, files/s or MiB/s, and the rate of each run until its last program ended."""
+    """Return the unit, files/s or MiB/s, and the rate of each run until its last program ended.
+
+    The unit is MiB/s if any run has a mean file size above 1 MiB.
+    """
     if _small(runs):
         return "files/s", [share(run.files, run.wall_time) for run in runs]
     return "MiB/s", [share(run.file_bytes / MIB, run.wall_time) for run in runs]
 
 
 def kind_table(name: str, runs: Sequence[Run]) -> str:
-    """Return the table of the times of the threads *name* in % of the run, with a column for each run."""
+    """Return the table of the times of the threads *name* in % of the run, with a column for each run.
+
+    *name* is a kind of thread; a run without it has "-".
+    """
     kinds = [kind_named(name, run) for run in runs]
     causes = in_order(
         {cause for run, kind in zip(runs, kinds, strict=True) if kind for cause in seen_causes(run, [kind])}
@@ -268,16 +289,16 @@ def kind_table(name: str, runs: Sequence[Run]) -> str:
             for run, kind in zip(runs, kinds, strict=True)
         )
         rows.append((cause, *shares))
-    return table((f"{name}, % of the run", *(run.place for run in runs)), rows)
+    return split_table((f"{name}, % of the run", *(run.place for run in runs)), rows)
 
 
 def seen_names(runs: Sequence[Run]) -> list[str]:
-    """Return the kinds of thread that are active in any run."""
+    """Return the kinds of thread that are active in any of *runs*, each once."""
     return list(dict.fromkeys(kind.name for run in runs for kind in seen_kinds(run)))
 
 
 def kind_named(name: str, run: Run) -> Kind | None:
-    """Return the threads of the kind *name*; None if the run has none."""
+    """Return the threads of the kind *name* of *run*; None if the run has none."""
     return next((kind for kind in run.kinds if kind.name == name), None)
 
 
@@ -321,7 +342,11 @@ def per_file(first: Run, second: Run) -> tuple[str, dict[str, float], dict[str, 
 
 
 def in_order(causes: Iterable[str]) -> list[str]:
-    """Return *causes* by state, then along the path of a page, then by name; causes in `AWAY` come last."""
+    """Return *causes* by state, then along the path of a page, then by name; causes in `AWAY` come last.
+
+    >>> in_order(["waiting idle", "waiting lock", "user"])
+    ['user', 'waiting lock', 'waiting idle']
+    """
     paths = list(PATHS)
 
     def place(cause: str) -> tuple[bool, int, int, str]:
@@ -333,7 +358,7 @@ def in_order(causes: Iterable[str]) -> list[str]:
 
 
 def seen_kinds(run: Run) -> list[Kind]:
-    """Return the kinds of thread that are active in *run*."""
+    """Return the kinds of thread that are active in *run*: busy for at least `SEEN` of it."""
     return [kind for kind in run.kinds if _matters(busy_ns(kind.life), run)]
 
 
@@ -352,7 +377,10 @@ def _matters(ns: float, run: Run) -> bool:
 
 
 def titled(kind: Kind) -> str:
-    """Return the name of *kind* with the numbers of active and of all threads."""
+    """Return the name of *kind* with the numbers of active and of all threads, such as "dd x3 of 4".
+
+    A single thread has no number.
+    """
     return kind.name if kind.total == 1 else f"{kind.name} x{_count(kind)}"
 
 

@@ -49,7 +49,7 @@ class Draws(NamedTuple):
     figures: list[Drawn]
 
     def text(self) -> str:
-        """Return the table, and a line that says what was drawn."""
+        """Return the table of the figures with their intervals, below a line that says what was drawn."""
         rows = [
             (f"{entry.figure} {FIGURES[entry.figure].unit}", *column_texts(entry[1:]))
             for entry in self.figures
@@ -68,10 +68,11 @@ class Draws(NamedTuple):
 def drawn_intervals(case: Case, more: Sequence[str], how: How, draws: int) -> Draws:
     """Run *case* *draws* times with drawn guesses, and return the intervals of its figures and of *more*.
 
-    Equal arguments draw equal values.
+    It also runs once with the usual values.  Equal arguments draw equal values.  ``wbsim run --guesses``
+    calls this.
 
     Raises:
-        BadInput: there are fewer than `FEWEST` draws, nothing can be drawn, or the model refuses every draw.
+        BadInput: there are fewer than `FEWEST` draws, nothing can be drawn, or fewer than two draws end.
     """
     from scipy.stats.qmc import LatinHypercube
 

@@ -47,7 +47,7 @@ class Guess(NamedTuple):
 
     @property
     def range_text(self) -> str:
-        """Return both ends of the range with their units.
+        """Both ends of the range with their units.
 
         >>> Guess("seek", 1_000_000, 500_000, 2_000_000, "ns").range_text
         '500 us .. 2 ms'
@@ -56,7 +56,7 @@ class Guess(NamedTuple):
 
     @property
     def logarithmic(self) -> bool:
-        """Return whether the range is sampled on a logarithmic scale."""
+        """True if the range is sampled on a logarithmic scale, because its ends differ by a large factor."""
         return self.low > 0 and self.high > WIDE * self.low
 
     def value_at(self, share: float) -> float | int:
@@ -80,7 +80,11 @@ class Guess(NamedTuple):
         return round(value)
 
     def share_of(self, value: float) -> float:
-        """Return the share of the range at which *value* lies; see `value_at`."""
+        """Return the share of the range (0 to 1) at which *value* lies: the inverse of `value_at`.
+
+        >>> Guess("cv", 0.2, 0.0, 1.0).share_of(0.25)
+        0.25
+        """
         if self.logarithmic:
             return log(value / self.low) / log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -106,7 +110,7 @@ def distinct_ends(paths: Sequence[str]) -> list[str]:
 
 
 def guesses_of(scenario: Scenario) -> list[Guess]:
-    """Return the assumed numbers of *scenario* that have a range."""
+    """Return the assumed numbers of *scenario* that have a range; texts and truth values are left out."""
     return [
         Guess(
             number.path,
@@ -148,7 +152,7 @@ def _step_of(scenario: Scenario, path: str) -> int:
 def with_numbers(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
     """Return *scenario* with other *values*, by path; `Spec.numbers` defines the form of a path.
 
-    A filesystem whose size follows its disk is made again on the changed disk.
+    *scenario* does not change.  A filesystem whose size follows its disk is made again on the changed disk.
 
     Raises:
         ValidationError: the model refuses the values.
@@ -178,10 +182,11 @@ _KINDS: Final = {
 
 
 class GuessRuns:
-    """The runs of one case with other numbers.
+    """The runs of one case with other numbers, for `sensitivity` and `drawn_intervals`.
 
-    `figures` returns its figure, and `outcomes` complete results.  A draw that a rule between keys refuses is
-    corrected, and a run that the model refuses is counted with its reason (`refusals`).
+    `figures` returns its *figure*, and `outcomes` complete results.  A draw that a rule between keys refuses
+    is corrected, and a run that the model refuses is counted with its reason (`refusals`).  ``run_count``
+    counts all runs, and ``draws`` has the corrected numbers of the last call.
     """
 
     def __init__(self, case: Case, figure: str, how: How, guesses: Sequence[Guess], title: str) -> None:
@@ -196,7 +201,10 @@ class GuessRuns:
         self.draws: list[Values] = []
 
     def figures(self, shares: NDArray[np.float64], guesses: Sequence[Guess]) -> NDArray[np.float64]:
-        """Return the figure at each row of *shares*, of *guesses*; nan for a refused or failed run."""
+        """Return the figure at each row of *shares*, of *guesses*; nan for a refused or failed run.
+
+        A share is from 0 (the low end of the range) to 1.  Other guesses have their usual values.
+        """
         outcomes = self.outcomes(shares, guesses)
         return np.array([np.nan if outcome is None else self._figure.whole(outcome) for outcome in outcomes])
 
@@ -205,7 +213,8 @@ class GuessRuns:
     ) -> list[Outcome | None]:
         """Return the outcome at each row of *shares*, of *guesses*; None for a refused or failed run.
 
-        Without *equal_seeds*, row n has the random numbers of replication n.
+        A share is from 0 (the low end of the range) to 1.  With *equal_seeds* all rows have the random
+        numbers of replication 0; without, row n has those of replication n.
         """
         jobs: list[tuple[Values, Job]] = []
         for number, row in enumerate(shares.tolist()):
@@ -259,15 +268,15 @@ class GuessRuns:
             return None
 
     def refusals(self) -> list[Refusal]:
-        """Return the reasons of the runs refused so far, with their causes."""
+        """Return the reasons of the runs refused so far, the most frequent first, with their causes."""
         usual = {guess.path: guess.value for guess in self._guesses}
         return refusals_of(self.failures, self._successes, usual)
 
     def value(self) -> float:
-        """Return the figure with all guesses at their usual values.
+        """Return the figure with all guesses at their usual values; nan if the case has no such figure.
 
         Raises:
-            BadInput: nothing was written back until the time of the figure.
+            BadInput: nothing was written back until the time of the figure, or the run cannot end.
         """
         outcome = self.usual_outcome()
         if nothing_written_back(outcome, until_end=self._figure.until_end):
@@ -275,7 +284,11 @@ class GuessRuns:
         return self._figure.whole(outcome)
 
     def usual_outcome(self) -> Outcome:
-        """Return the outcome with all guesses at their usual values."""
+        """Return the outcome with all guesses at their usual values; the run counts in ``run_count``.
+
+        Raises:
+            BadInput: the run cannot end.
+        """
         (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
         self.run_count += 1
         return outcome

@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
     points: list[Values]
 
     def document(self) -> dict[str, object]:
-        """Return the document of the reason for ``--json``."""
+        """Return the reason with its count, causes and points, for ``--json``."""
         points = [dict(point) for point in self.points]
         return {"reason": self.reason, "count": len(points), "causes": list(self.causes), "points": points}
 
@@ -48,7 +48,8 @@ class Refusal(NamedTuple):
 def refusals_of(failures: Sequence[Refused], successes: Sequence[Values], usual: Values) -> list[Refusal]:
     """Return the reasons of the refused runs *failures*, the most frequent first.
 
-    *successes* has the numbers of the runs that ended, and *usual* the numbers of the case.
+    *successes* has the numbers of the runs that ended, and *usual* the numbers of the case.  Without
+    *successes*, no reason has a cause.
     """
     groups: dict[str, list[Refused]] = {}
     for failure in failures:

@@ -25,7 +25,7 @@ import numpy as np
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.config.values import amount
-from wbsim.experiments.formats.table import column_texts, figure_text, table
+from wbsim.experiments.formats.table import column_texts, figure_text, table, wrapped
 from wbsim.experiments.results.figures import FIGURES, number_or_nan
 from wbsim.experiments.running.execute import How
 from wbsim.experiments.running.jobs import MOST_RUNS
@@ -75,7 +75,7 @@ class Sensitivity:
         return self.text()
 
     def document(self) -> dict[str, object]:
-        """Return the JSON document of ``--json``."""
+        """Return the document of ``--json``; figures are in their units, and shares from 0 to 1."""
         effects = [{**effect._asdict(), "guess": effect.guess._asdict()} for effect in self.effects]
         summary = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
         return {
@@ -87,7 +87,7 @@ class Sensitivity:
         }
 
     def text(self) -> str:
-        """Return the table, the answer, and a line for each reason of a refusal."""
+        """Return the table of the largest effects, the answer, and a line for each reason of a refusal."""
         effects = self.effects[:TORNADO]
         sobol = [[effect.first for effect in effects], [effect.total for effect in effects]]
         if all(share is None for shares in sobol for share in shares):
@@ -115,7 +115,9 @@ class Sensitivity:
         counts += f" {self.runs} runs"
         if self.refusal_count:
             counts += f", {self.refusal_count} of them refused"
-        counts += "; wbsim show prints the complete keys"
+        counts += (
+            "; wbsim show prints the complete keys, and wbsim run --guesses 20 an interval over all of them"
+        )
         reasons = [
             "\n".join(["refused runs, by reason:", *(f"  {refusal.text()}" for refusal in self.refusals)])
         ]
@@ -123,7 +125,7 @@ class Sensitivity:
             [
                 self.title,
                 table(header[: len(columns)], rows),
-                f"{answer}\n{counts}",
+                f"{wrapped(answer)}\n{wrapped(counts)}",
                 *(reasons if self.refusals else []),
             ]
         )
@@ -134,10 +136,11 @@ def _percent(part: float, whole: float) -> str:
 
 
 def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int, sobol: int) -> Sensitivity:
-    """Return how much the assumed numbers of *case* can change its *figure*.
+    """Return how much the assumed numbers of *case* can change its *figure*, a name of `FIGURES`.
 
     Morris runs *trajectories* trajectories over all numbers.  Then Sobol runs *sobol* base samples (a power
-    of two; 0: no Sobol) over the *most* numbers with the largest effects.
+    of two; 0: no Sobol) over the *most* numbers with the largest effects.  Equal arguments give equal
+    results.
 
     Raises:
         BadInput: an argument is invalid, nothing can be varied, the model refuses too many runs, or a result
@@ -227,7 +230,14 @@ def _ends(study: GuessRuns, effects: Sequence[Effect]) -> list[Effect]:
 def sobol_effects(
     study: GuessRuns, effects: Sequence[Effect], most: int, samples: int
 ) -> tuple[list[Effect], tuple[float, float]]:
-    """Return *effects*, the first *most* with their shares of the variance, and the figure's interval."""
+    """Return *effects*, the first *most* with their shares of the variance, and the figure's interval.
+
+    *effects* are sorted, the largest first.  *samples*: the base samples, a power of two; there are ``most +
+    2`` runs for each.
+
+    Raises:
+        BadInput: the model refuses all runs.
+    """
     from SALib.analyze import sobol as analysis
     from SALib.sample import sobol as sampling
 

@@ -54,7 +54,7 @@ class Trust(NamedTuple):
     sources: tuple[str, ...]
 
     def text(self) -> str:
-        """Return one line on how right comparable runs were."""
+        """Return one line on how right comparable runs were, or that none was compared."""
         if self.median_percent is None:
             phrase = f"no run like this one was compared ({self.kind})"
             return f"how right: {phrase}; expect errors of tens of percent"
@@ -67,7 +67,7 @@ class Trust(NamedTuple):
 
 @cache
 def known_errors() -> tuple[Error, ...]:
-    """Return the errors of all compared runs."""
+    """Return the errors of all compared runs, in the order of ``data/errors.csv``."""
     text = files("wbsim.experiments").joinpath("data/errors.csv").read_text(encoding="utf-8")
     rows = csv.reader(text.splitlines()[1:])
     return tuple(
@@ -76,7 +76,12 @@ def known_errors() -> tuple[Error, ...]:
 
 
 def trust_in(scenario: Scenario) -> Trust:
-    """Return the errors of the runs that are comparable with *scenario*."""
+    """Return the errors of the runs that are comparable with *scenario*.
+
+    They have the same kind of work on the same filesystem.
+
+    If there are fewer than three, those on all filesystems count.
+    """
     kind = kind_of(scenario)
     filesystems = {mount.filesystem.kind for mount in scenario.mounts.values()}
     alike = [error for error in known_errors() if error.kind == kind]
@@ -125,7 +130,8 @@ def _is_given(value: object) -> bool:
 def guesses_of_bottleneck(scenario: Scenario, uses: dict[str, float]) -> tuple[str, list[Guess]]:
     """Return the bottleneck in words, and the guesses that describe it, those of the widest ranges first.
 
-    The list is empty without a bottleneck, and without guesses that belong to its device or its code paths.
+    *uses* has the shares of the resources (0 to 1) of a run of *scenario*.  Without a bottleneck, the words
+    are "" and the list is empty.  The list is also empty without guesses on its device or its code paths.
     """
     resource = bottleneck(uses) if uses else None
     if resource is None:
@@ -155,26 +161,39 @@ def _paths_of(resource: str) -> tuple[str, ...]:
     return ("machine.processors.",)
 
 
-def sensitivity_command(config: str, cases: Sequence[Case]) -> str:
-    """Return the command that shows how far the assumed numbers of one of *cases* move the wall time."""
-    variant = " --variant NAME" if len({case.label for case in cases}) > 1 else ""
-    return f"wbsim sensitivity {config}{variant} --trajectories 2 --sobol 0"
+def _runs_text(count: int, runs: int) -> str:
+    """Return words for *count* of so many *runs*."""
+    return "this run" if runs == 1 else f"{count} of {runs} runs"
+
+
+def sensitivity_command(config: str, cases: Sequence[Case], figure: str = "", *, swept: bool = False) -> str:
+    """Return the command that shows how far the assumed numbers move *figure*, or else the wall time.
+
+    It varies the first of *cases*, which *config* must have.  *swept*: a sweep of the command line made the
+    points, so *config* has only the variants.
+    """
+    labels = list(dict.fromkeys(case.variant if swept else case.label for case in cases))
+    variant = f" --variant {labels[0]}" if len(labels) > 1 else ""
+    option = f" --figure {figure}" if figure else ""
+    return f"wbsim sensitivity {config}{variant}{option} --trajectories 2 --sobol 0"
 
 
 def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str) -> list[str]:
-    """Return the lines on trust below a table of runs.
+    """Return the lines on trust below a table of runs: comparable errors, guesses, *command*.
 
-    *command* is a ``wbsim sensitivity`` that shows how far the assumed numbers move the answer.
+    The bottleneck is that of the first case.  *command* is a ``wbsim sensitivity`` that shows how far the
+    assumed numbers move the answer.
     """
     lines = list(dict.fromkeys(trust_in(case.scenario).text() for case in cases))
     if len(lines) > 1:
         lines = [max(lines, key=lambda line: ("no run like" in line, line))]
-    scenario = cases[0].scenario
-    first = next((outcome for outcome in outcomes if outcome.variant == cases[0].variant), None)
-    where, guesses = guesses_of_bottleneck(scenario, first.uses) if first is not None else ("", [])
-    if guesses:
-        ranges = {guess.path.rpartition(".")[2]: guess.range_text for guess in reversed(guesses)}
-        names = ", ".join(f"{name} {ends}" for name, ends in list(ranges.items())[: -_NAMED - 1 : -1])
-        lines.append(f"guesses about {where}, which holds this run back: {names}")
+    bottlenecks = [guesses_of_bottleneck(cases[0].scenario, outcome.uses) for outcome in outcomes]
+    if bottlenecks:
+        where, guesses = max(bottlenecks, key=bottlenecks.count)
+        if guesses:
+            ranges = {guess.path.rpartition(".")[2]: guess.range_text for guess in reversed(guesses)}
+            names = ", ".join(f"{name} {ends}" for name, ends in list(ranges.items())[: -_NAMED - 1 : -1])
+            share = _runs_text(bottlenecks.count((where, guesses)), len(bottlenecks))
+            lines.append(f"guesses about {where}, which holds back {share}: {names}")
     lines.append(f"what its guesses move: {command}")
     return lines

@@ -22,9 +22,10 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def kept_in(models: Path, engine: str) -> Path:
-    """Return the folder for compiled code: below *models* or, if that is not writable, in the home directory.
+    """Return the folder for compiled code: below *models* or, if not writable, in the home directory.
 
-    *engine*, the engine that runs, is part of the name, so engines do not share compiled code.
+    *engine*, the engine that runs, is part of the name, so engines do not share compiled code.  The folder is
+    not made.
     """
     digest = blake2b(digest_size=8)
     for source in sorted(models.rglob("*.py")):
@@ -135,7 +136,7 @@ class Compiled:
 
 
 def under_lock(compile_for: Callable[[object], object]) -> Callable[[object], object]:
-    """Return *compile_for* under the lock `compiling`.
+    """Return *compile_for* under the lock `compiling`, so one process at a time compiles.
 
     A second process finds the code that the first process has kept.
     """

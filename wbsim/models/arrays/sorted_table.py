@@ -72,7 +72,8 @@ def new_tables(count: int, valued: bool) -> Tables:
 def with_room(tables: Tables, additions: int) -> Tables:
     """Return *tables* with room for *additions* additions in all, or larger tables that replace them.
 
-    Compiled code makes no arrays, so the caller makes room before it calls `insert`.
+    Compiled code makes no arrays, so the caller makes room before it calls `insert`.  After larger ones, the
+    old *tables* must not be used.
     """
     rows, room = tables.rows, len(tables.rows.counts)
     ever = int(rows.sizes[0])
@@ -120,7 +121,10 @@ def table_of(tables: Tables, number: int) -> Table:
 
 @compiled
 def find(table: Table, key: int) -> tuple[int, int]:
-    """Return the place of the first key that is not below *key*, or the place behind the last key."""
+    """Return the place of the first key that is not below *key*, or a place behind the last key.
+
+    It is the position of a row and an index in that row; for a place with a key, `is_in` is true.
+    """
     low, high = 0, table.lengths[0]
     while low < high:
         middle = (low + high) // 2
@@ -172,7 +176,7 @@ def place_after(table: Table, position: int, index: int) -> tuple[int, int]:
 
 @compiled
 def place_before(table: Table, position: int, index: int) -> tuple[int, int]:
-    """Return the place before this one; before the first key, a place for which `is_in` is false."""
+    """Return the place before this one; before the first key, (-1, 0), for which `is_in` is false."""
     if index > 0:
         return position, index - 1
     if position == 0:
@@ -225,7 +229,7 @@ def replace_key(table: Table, position: int, index: int, key: int) -> None:
 
 @compiled
 def remove_at(table: Table, position: int, index: int) -> None:
-    """Remove the key at a place; a row that is empty then goes back to the pool."""
+    """Remove the key at a place, with its value; a row that is empty then goes back to the pool."""
     row = table.order[position]
     count = table.rows.counts[row] - 1
     for i in range(index, count):

@@ -47,7 +47,10 @@ class Elevator:
         self._last_merge: Request | None = None
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """Return BACK or FRONT if *bio* joined a waiting request, else NEW."""
+        """Merge *bio* into a waiting request, if one takes it; return BACK or FRONT, else NEW.
+
+        *bio* must be of this queue.  After NEW the thread makes a request of it.
+        """
         if not self.requests or not self._bounds.merges:
             return NEW
         last = self._last_merge
@@ -91,7 +94,7 @@ class Elevator:
     def insert(self, request: Request) -> bool:
         """Add *request*, or append it to a waiting request (sort-merge insertion).
 
-        Return whether it was added.
+        Return whether it was added; if not, *put* was called with it.
         """
         if self.requests and self._bounds.merges:
             last = self._last_merge
@@ -107,7 +110,10 @@ class Elevator:
         return True
 
     def add(self, request: Request) -> None:
-        """Add *request* without another try to merge it (to 2.6.38 only its bio is tried)."""
+        """Add *request* without a try to merge it.
+
+        `insert` has tried, or only its bio is tried (to 2.6.38).
+        """
         self._arrivals += 1
         self.requests[request] = self._arrivals
         if not request.nomerge:
@@ -119,19 +125,22 @@ class Elevator:
             self._scheduler.add(request, self._arrivals)
 
     def next(self, now_ns: int) -> Request | None:
-        """Remove the request that goes to the driver at *now_ns*, and return it; None: none may go yet."""
+        """Remove the request that goes to the driver at *now_ns*, and return it; at least one must wait.
+
+        None: the scheduler lets none go yet.
+        """
         request = self._scheduler.next(now_ns) if self.sorts else next(iter(self.requests))
         if request is not None:
             self.remove(request)
         return request
 
     def complete(self, request: Request, now_ns: int) -> None:
-        """Take note of *request*, which the device has completed."""
+        """Tell the scheduler, if it sorts, that the device has completed *request*."""
         if self.sorts:
             self._scheduler.complete(request, now_ns)
 
     def remove(self, request: Request) -> None:
-        """Remove *request*, which waits here."""
+        """Remove *request*, which waits here, also from the scheduler."""
         if self.sorts:
             self._scheduler.remove(request)
             _forget(self._by_start, request.start_sector, request)
@@ -229,7 +238,7 @@ class SoftwareQueue:
         self.requests: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """Return BACK or FRONT if *bio* joined one of the newest requests, else NEW.
+        """Merge *bio* into one of the newest requests, if one takes it; return BACK or FRONT, else NEW.
 
         A limit that forbids a merge ends the walk.
         """

@@ -49,7 +49,10 @@ class FlushQueue:
         self._data = 0  # the requests in step 2
 
     def submit(self, request: Request, done: Callable[[], None]) -> None:
-        """Start *request*, which has PREFLUSH or FUA; call *done* when it completes (blk_insert_flush)."""
+        """Start *request*, which has PREFLUSH or FUA; call *done* when it completes (blk_insert_flush).
+
+        Its flush may wait for that of others, which they then share.
+        """
         if request.op == FUA:
             self._send_data(request, done)
         else:

@@ -66,15 +66,15 @@ class GenDisk:
         self._segment_pages = limits.max_segment_bytes // PAGE_BYTES
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
-        """->submit_bio: let *thread* submit *bio* to an array of md, which ``takes_bios``."""
+        """Let *thread* submit *bio* to an array of md, which ``takes_bios``.  Use: `yield from`."""
         raise NotImplementedError(f"{self.name} takes requests")
 
     def unplug(self) -> None:
-        """blk_unplug: let what waits in the plug of a queue go on, because a task waits for it."""
+        """Let what waits in the plug of a queue (to 2.6.38) go on, because a task waits; else do nothing."""
 
     @property
     def congested(self) -> bool:
-        """bdi_write_congested: True if pdflush should leave the device alone."""
+        """True if most asynchronous requests are taken, so pdflush leaves the device alone."""
         return False
 
     @property
@@ -92,7 +92,7 @@ class GenDisk:
         return 0
 
     def segment_pages(self, folio_pages: int) -> int:
-        """Return how many pages of one segment are contiguous, in folios of *folio_pages* pages.
+        """Return the pages of one segment of a bio, for data in folios of *folio_pages* pages.
 
         Large folios make fewer segments, so a request may be larger (docs/measurements.md H).
         """
@@ -111,7 +111,7 @@ class GenDisk:
         return 0
 
     def check(self) -> None:
-        """Check the laws of the device.
+        """Check the laws of the device at the end of a run.
 
         Raises:
             LawBroken: something was lost, or a part was used for too long.

@@ -65,7 +65,7 @@ FRONT: Final = Merge.FRONT
 
 
 def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
-    """Return whether *request* may grow by *sectors* sectors and *segments* segments."""
+    """Return whether *request* may grow by *sectors* sectors and *segments* segments within *bounds*."""
     most = bounds.max_discard_sectors if request.discard else bounds.max_sectors
     return bool(
         request.segments + segments <= bounds.max_segments
@@ -74,9 +74,10 @@ def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
 
 
 def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
-    """Merge *bio* into *request* if they touch, and return how.
+    """Merge *bio* into *request* if they touch; return BACK or FRONT, else NEW.
 
-    If only a limit forbids the merge, flag *request* NOMERGE.
+    If only a limit forbids the merge, flag *request* NOMERGE.  The caller has compared the queues, and has
+    tested ``bounds.merges``.
 
     >>> bounds = Bounds(8, 128, 8, merges=True, only_cheap=False, meta_apart=True, insertion_repeats=True)
     >>> request = Request(Bio(8, 4))
@@ -105,9 +106,9 @@ def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
 
 
 def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
-    """Append the request *follower* to *request*, if the rule allows it; return whether it does.
+    """Append the request *follower* to *request*, if the rule allows it; return whether it was appended.
 
-    This is the sort-merge insertion of an elevator.
+    This is the sort-merge insertion of an elevator, which drops *follower* then.
     """
     if not would_join(request, follower, bounds):
         return False
@@ -120,9 +121,9 @@ def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
 
 
 def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
-    """Return whether *request* would take *bio*, which continues it.
+    """Return whether *request* would take *bio*, whose sectors touch it; nothing changes.
 
-    A replay of a capture asks this without changing the request.
+    A replay of a capture asks this.
     """
     if request.nomerge or bio.nomerge or request.op != bio.op:
         return False
@@ -132,7 +133,7 @@ def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
 
 
 def would_join(request: Request, follower: Request, bounds: Bounds) -> bool:
-    """Return whether *request* would take the request *follower* at its end."""
+    """Return whether *request* would take the request *follower* at its end; nothing changes."""
     return (
         request.end_sector == follower.start_sector
         and not request.nomerge

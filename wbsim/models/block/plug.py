@@ -48,7 +48,10 @@ class Plug:
         self.requests: list[Request] = []
 
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
-        """Return BACK or FRONT if *bio* joined a plugged request, else NEW; *bounds* are of its queue."""
+        """Merge *bio* into a plugged request, if the era's rule finds one; return BACK or FRONT, else NEW.
+
+        *bounds* are those of its queue.
+        """
         requests = self.requests
         count = len(requests)
         if count == 0 or not bounds.merges:
@@ -75,7 +78,7 @@ class Plug:
     def must_flush(self, queue: object, bounds: Bounds) -> bool:
         """Return whether the plug must be flushed before another request of *queue* is added.
 
-        The limits are a number of requests, and the size of one of them.
+        The limits are a number of requests, and the size of one of them.  The caller then takes all.
         """
         requests = self.requests
         count = len(requests)
@@ -91,7 +94,7 @@ class Plug:
         return bounds.merges and judged.end_sector - judged.start_sector >= self._flush_sectors
 
     def add(self, request: Request) -> None:
-        """Plug *request*."""
+        """Add *request* to the plug, as its newest; the caller has asked `must_flush`."""
         self.requests.append(request)
 
     def take(self, direct: bool) -> list[Request]:
@@ -193,9 +196,9 @@ class QueuePlug:
         self.closed = False
 
     def close(self) -> None:
-        """blk_plug_device.
+        """Close the plug; the timer opens it after *delay_ns* and calls *feed* (blk_plug_device).
 
-        After *delay_ns* the timer opens the plug, unless it was opened and closed again meanwhile.
+        If the plug was opened and closed again meanwhile, the earlier timer has no effect.
         """
         if not self.closed:
             self.closed = True

@@ -86,25 +86,31 @@ class Queue(GenDisk):
         return programmed_bytes(self._device)
 
     def new_request(self, bio: Bio) -> Request:
-        """Return a new request of *bio*, whose wait begins now (blk_rq_init)."""
+        """Return a new request of *bio*, whose wait begins now.
+
+        The caller has taken a place in the `pool` for it.
+        """
         return Request(bio, self._env.now)
 
     def pool(self, sync: bool) -> Pool:
-        """Return the pool of synchronous or of asynchronous requests."""
+        """Return the pool of synchronous (*sync*) or of asynchronous requests.
+
+        A thread takes a place there before it makes a request.
+        """
         return self._sync if sync else self._async
 
     @property
     def congested(self) -> bool:
-        """bdi_write_congested: True if most of the asynchronous requests are taken."""
+        """True if most of the asynchronous requests are taken; False with tags (bdi_write_congested)."""
         return self._async.congested
 
     @property
     def queue_length(self) -> int:
-        """The number of requests that the driver has not taken yet."""
+        """The number of requests that the driver has not taken yet, without those in plugs of tasks."""
         return len(self.elevator.requests) + len(self._flushes)
 
     def unplug(self) -> None:
-        """blk_unplug: open the queue's plug for a task that waits, and feed the driver."""
+        """Open the queue's plug (to 2.6.38) for a task that waits, and feed the driver; else do nothing."""
         if self._plug is not None and self._plug.closed:
             self._plug.closed = False
             self._feed_driver()
@@ -147,7 +153,7 @@ class Queue(GenDisk):
             self.wbt.done()
 
     def insert(self, requests: list[Request], task: Task) -> None:
-        """Put *requests* of *task* into the elevator, in order, and run the queue.
+        """Put *requests* of *task* into the elevator, in order, and feed the driver; in no time.
 
         A scheduler that sorts sees all of them before the driver gets one.  A flush passes the elevator: it
         leaves as soon as the driver takes a request.

@@ -43,7 +43,10 @@ class TagClass:
         self.waiters = tags.waiters
 
     def take(self, task: Task) -> bool:
-        """Allocate a request for *task*, if *task* may have one now; return whether it may."""
+        """Take a tag for a request of *task*, if one is free; return whether it was taken.
+
+        If not, the task puts itself on ``waiters`` and sleeps.
+        """
         if self._tags.count >= self._tags.nr:
             return False
         self._tags.count += 1
@@ -54,7 +57,7 @@ class TagClass:
         """Do nothing: *task*, which has slept for a request, gets no privilege here."""
 
     def free(self) -> None:
-        """Take back a request, and wake the task that has waited longest."""
+        """Give back the tag of a request, and wake the task that has waited longest."""
         self._tags.count -= 1
         self.count -= 1
         if self.waiters:
@@ -89,7 +92,10 @@ class RequestList:
         self.waiters: deque[Task] = deque()
 
     def take(self, task: Task) -> bool:
-        """Allocate a request for *task*, if *task* may have one now; return whether it may."""
+        """Take a request for *task*, if it may have one now; return whether it was taken.
+
+        If not, the task puts itself on ``waiters`` and sleeps.
+        """
         if self.count + 1 >= self._nr:
             if not self._full:
                 self._full = True
@@ -105,9 +111,10 @@ class RequestList:
         return True
 
     def woken(self, task: Task) -> None:
-        """ioc_set_batching: let *task*, which filled the list or has slept, exceed the limit for a while.
+        """Let *task*, which filled the list or has slept, exceed the limit for a while (ioc_set_batching).
 
-        The task may take `BATCH_REQUESTS` more requests within `BATCH_NS`.
+        The task may take `BATCH_REQUESTS` more requests within `BATCH_NS`.  A thread calls this when it
+        wakes.
         """
         self._batchers[task] = (BATCH_REQUESTS, self._env.now + BATCH_NS)
 
@@ -119,7 +126,10 @@ class RequestList:
         return True
 
     def free(self) -> None:
-        """freed_request: take back a request; if the list has room, it is not full, and a task wakes."""
+        """Give back a request; if the list has room now, wake the task that has waited longest.
+
+        The list may leave congestion, which calls *uncongested* (freed_request).
+        """
         self.count -= 1
         if self.congested and self.count < self._congestion_off:
             self.congested = False
@@ -136,7 +146,10 @@ Pool = TagClass | RequestList
 def tag_classes(
     env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
 ) -> tuple[Pool, Pool]:
-    """Return the asynchronous and the synchronous requests of one set of tags."""
+    """Return the asynchronous and the synchronous requests of one set of *nr_requests* tags.
+
+    *uncongested* has no effect, because tags know no congestion.
+    """
     tags = Tags(nr_requests)
     return TagClass(env, tags), TagClass(env, tags)
 
@@ -144,7 +157,7 @@ def tag_classes(
 def request_lists(
     env: Environment, nr_requests: int, uncongested: Callable[[], None] = lambda: None
 ) -> tuple[Pool, Pool]:
-    """Return a list for asynchronous and a list for synchronous requests.
+    """Return a list for asynchronous and a list for synchronous requests, of *nr_requests* each.
 
     Only the asynchronous list calls *uncongested*, because tasks wait for the congestion of writes.
     """

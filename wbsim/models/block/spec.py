@@ -33,7 +33,7 @@ class QueueLimits(Spec):
     max_discard_bytes: BytesOrNone = MAX_DISCARD_BYTES
 
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
-        """Return the number of physical segments of *size_bytes* in memory with runs of *page_bytes*."""
+        """Return the number of segments of *size_bytes* in memory whose runs have *page_bytes* each."""
         run = min(self.max_segment_bytes, page_bytes)
         return -(-size_bytes // run)
 

@@ -17,10 +17,11 @@ from wbsim.sim.units import S
 
 
 def throttled(bio: Bio | Request) -> bool:
-    """wbt_should_throttle: return whether *bio* is a buffered write, which counts and may have to wait.
+    """Return whether *bio* is a buffered write, which counts and may have to wait.
 
     That also holds for a write of fsync(2), which carries REQ_SYNC.  A log write carries REQ_SYNC and
-    REQ_IDLE, so it never waits; here a synchronous bio with REQ_META is a log write or a read.
+    REQ_IDLE, so it never waits; here a synchronous bio with REQ_META is a log write or a read
+    (wbt_should_throttle).
     """
     return not (bio.sync and bio.meta)
 
@@ -44,7 +45,7 @@ class WritebackThrottling:
         """The writeback contexts of the device; see `_held_back_lately`."""
 
     def room(self, background: bool, sync: bool = False) -> int:
-        """Return how many more requests a thread may submit now (get_limit).
+        """Return how many more requests a thread may submit now; 0: it must sleep (get_limit).
 
         *background*: the thread does background or periodic writeback.  *sync*: the write carries REQ_SYNC.
         """
@@ -52,9 +53,10 @@ class WritebackThrottling:
         return max(0, (self.most if sync or self._held_back_lately() else limit) - self.count)
 
     def done(self) -> None:
-        """wbt_rqw_done: a request is complete; wake the sleeping tasks if there is room for several requests.
+        """Count one buffered write less; wake all sleeping tasks if there is room for several requests.
 
-        With a write cache, and without recently throttled writers, they wake only when ``count`` is 0.
+        With a write cache, and without recently throttled writers, they wake only when ``count`` is 0
+        (wbt_rqw_done).
         """
         self.count -= 1
         if not self.waiters:

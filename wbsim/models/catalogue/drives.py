@@ -45,7 +45,7 @@ def _entries(name: str) -> Inputs:
 def disk_of(table: Inputs, release: Release) -> Inputs:
     """Return the queue and the device of the disk *table*, with what each ``like`` in it brings.
 
-    ``queue.like`` names an interface, for which *release* has the queue; ``like`` names a drive elsewhere.
+    ``queue.like`` names an interface, for which *release* has the queue; any other ``like`` names a drive.
     """
     disk = _omit("like", table)
     if "like" in table:

@@ -151,7 +151,7 @@ class FlashSheet(Spec):
 
     @property
     def flash(self) -> int:
-        """The flash of the drive (bytes)."""
+        """The flash of the drive (bytes): the capacity with the spare flash."""
         return raw_bytes(self.capacity) if self.spare is None else round(self.capacity * (1 + self.spare))
 
     @model_validator(mode="after")

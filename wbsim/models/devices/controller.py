@@ -41,7 +41,7 @@ class Countdown:
         self._done = done
 
     def part_done(self) -> None:
-        """Count a part that has ended."""
+        """Count a part that has ended; the last one calls *done*."""
         self._parts -= 1
         if not self._parts:
             self._done()

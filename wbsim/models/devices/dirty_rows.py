@@ -49,6 +49,9 @@ class DirtyRows:
     def strips_of(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield each strip that sectors *start* to *end* of the array touch: row, position, first, behind.
 
+        *position*: the strip's place in its row.  *first* and *behind*: its sectors that are touched, from
+        its start on, *behind* exclusive.
+
         >>> list(DirtyRows(2, 8).strips_of(12, 20))
         [(0, 1, 4, 8), (1, 0, 0, 4)]
         """
@@ -60,7 +63,10 @@ class DirtyRows:
             start += behind - first
 
     def new_lines(self, start: int, end: int) -> int:
-        """Return how many lines of the cache a write of sectors *start* to *end* takes in addition."""
+        """Return how many lines of the cache a write of sectors *start* to *end* takes in addition.
+
+        Nothing changes; the controller asks this before it lets a write onto the link.
+        """
         count = 0
         for row, position, _, _ in self.strips_of(start, end):
             dirty = self._rows.get(row)
@@ -68,7 +74,7 @@ class DirtyRows:
         return count
 
     def add(self, start: int, end: int, now_ns: int) -> list[Row]:
-        """Take a write of sectors *start* to *end*; return its rows."""
+        """Take a write of sectors *start* to *end* (exclusive) at *now_ns*; return the rows that have it."""
         rows: list[Row] = []
         for number, position, first, behind in self.strips_of(start, end):
             row = self._rows.get(number)
@@ -94,9 +100,9 @@ class DirtyRows:
         return len(row.lines) == self._data and all(runs == whole for runs in row.lines.values())
 
     def take(self, position: int) -> Row | None:
-        """Take the row that leaves next: a complete one first, else the next from row *position* on (C-LOOK).
+        """Take the row that leaves next; None: no row may leave.  Its lines count as leaving until `end`.
 
-        None: no row may leave.
+        A complete row is first, otherwise the next from row *position* on (C-LOOK).
         """
         rows: SortedDict[int, Row] = self._complete or self._partial
         if not rows:
@@ -112,7 +118,7 @@ class DirtyRows:
         return row
 
     def end(self, row: Row) -> None:
-        """Forget *row*, which is on the members."""
+        """Free the lines of *row*, which is on the members; a later row of this number may leave now."""
         del self._on_way[row.number]
         self.leaving_lines -= len(row.lines)
         behind = self._rows.get(row.number)
@@ -128,7 +134,10 @@ class DirtyRows:
         return rows[0].since_ns if rows else None
 
     def has(self, number: int, position: int, first: int, behind: int) -> bool:
-        """Return whether sectors *first* to *behind* of a strip are all in the cache."""
+        """Return whether sectors *first* to *behind* of a strip are all in the cache.
+
+        *number*: its row; *position*: its place in the row.
+        """
         runs: Runs = []
         for rows in (self._on_way, self._rows):
             row = rows.get(number)

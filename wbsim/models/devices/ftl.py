@@ -56,7 +56,10 @@ class Ftl:
         self._free = 0  # bytes to be filled by the host while the owed ones are moved
 
     def write(self, start: int, end: int) -> tuple[int, int]:
-        """Write sectors *start* to *end*; return the bytes that flash programs, and the erased blocks."""
+        """Write sectors *start* to *end*; return the bytes that flash programs, and the erased blocks.
+
+        Pages that garbage collection moves are in ``owed`` instead; see `moved_with`.
+        """
         first, count = self._units.filled(start, end)
         if count <= 0:
             return 0, 0
@@ -74,7 +77,7 @@ class Ftl:
             self.map.discard(first, end // sectors - first)
 
     def moved_with(self, size: int) -> int:
-        """Return how many bytes are moved while the host fills *size* bytes.
+        """Return how many of the ``owed`` bytes are moved while the host fills *size* bytes; subtract them.
 
         The drive programs them in addition, so they slow the host down.
         """

@@ -21,7 +21,7 @@ class InOrder:
         self.rank = env.next_rank()
 
     def add(self, end_ns: int, done: Callable[[], None]) -> None:
-        """Call *done* at *end_ns*, which is not before the last end."""
+        """Call *done* at *end_ns*, which is not before the end that was added last."""
         ends = self._ends
         if not len(ends):
             self._env.call_at(end_ns, self.rank, self._on_end)

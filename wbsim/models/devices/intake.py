@@ -86,15 +86,21 @@ class Intake:
 
     @property
     def busy_ns(self) -> int:
-        """The time that the link was in use until now."""
+        """The time (ns) that the link was in use until now."""
         return self._link.busy_ns
 
     def add(self, request: Write, done: Callable[[], None]) -> None:
-        """Put *request* at the end of the queue; call `admit` next, because a write may fit at once."""
+        """Put *request* at the end of the queue; *done* is called when it is in the cache.
+
+        Call `admit` next, because a write may fit at once.
+        """
         self._writes.append((request, done))
 
     def admit(self, draining: int = 0) -> None:
-        """Take waiting writes while they fit next to *draining* sectors; an empty cache takes any write."""
+        """Let waiting writes onto the link while they fit; an empty cache takes any write.
+
+        *draining*: the sectors that are on their way out, and still take room.
+        """
         while self._writes:
             request, done = self._writes[0]
             contents, sectors = self.cached.sectors + draining, request.end_sector - request.start_sector

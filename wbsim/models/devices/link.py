@@ -17,11 +17,14 @@ class Link:
 
     @property
     def busy_ns(self) -> int:
-        """The time that the link was in use until now."""
+        """The time (ns) that the link was in use until now."""
         return self._busy_ns - max(self._free_ns - self._env.now, 0)
 
     def take(self, sectors: int) -> int:
-        """Carry a command of *sectors* sectors when the link is free; return the time of its end (ns)."""
+        """Carry a command of *sectors* sectors when the link is free; return the time of its end (ns).
+
+        The link is busy until then, so a device calls this once for each command, in order.
+        """
         took_ns = self._command_ns + sectors * SECTOR_BYTES * S // self._rate
         self._busy_ns += took_ns
         self._free_ns = max(self._free_ns, self._env.now) + took_ns

@@ -150,7 +150,7 @@ class PageMap:
         return moves, erasures
 
     def discard(self, start: int, count: int) -> None:
-        """Make *count* pages from page *start* garbage."""
+        """Make *count* pages from page *start* garbage, which a collection need not move."""
         done = discard_pages(self._arrays, start, count)
         while done < count:
             self._make_room()
@@ -162,7 +162,7 @@ class PageMap:
         return int(self._arrays.numbers[_USED])
 
     def levels(self) -> NDArray[np.int32]:
-        """Return the number of valid pages of each block, which tests compare with `steady_levels`."""
+        """Return the number of valid pages of each block, by block; tests compare it with `steady_levels`."""
         return self._arrays.valid.copy()
 
     def place(self, page: int) -> int | None:
@@ -248,7 +248,7 @@ def fill(arrays: Arrays, levels: NDArray[np.int32]) -> None:
 
 @compiled
 def add_anonymous(arrays: Arrays, block: int, count: int) -> None:
-    """Add *count* anonymous pages to *block*; a negative number takes some away."""
+    """Add *count* anonymous pages to *block*; a negative number takes away.  The caller changes ``valid``."""
     arrays.anonymous[block] += count
     arrays.numbers[_ANONYMOUS] += count
     node = block + 1
@@ -259,7 +259,10 @@ def add_anonymous(arrays: Arrays, block: int, count: int) -> None:
 
 @compiled
 def block_of_anonymous(arrays: Arrays, number: int) -> int:
-    """Return the block of the anonymous page with this *number*, counted in the order of blocks."""
+    """Return the block of anonymous page *number*, counted from 0 in the order of blocks.
+
+    `forget` draws the number at random.
+    """
     node, width = 0, 1
     while 2 * width < len(arrays.sums):
         width *= 2
@@ -273,7 +276,7 @@ def block_of_anonymous(arrays: Arrays, number: int) -> int:
 
 @compiled
 def enter_list(arrays: Arrays, block: int) -> None:
-    """Close *block*: it can be collected."""
+    """Close *block*: put it on the list of blocks with as many valid pages, so it can be collected."""
     level = arrays.valid[block]
     second = arrays.first[level]
     arrays.previous[block], arrays.next[block] = _NOWHERE, second
@@ -285,7 +288,7 @@ def enter_list(arrays: Arrays, block: int) -> None:
 
 @compiled
 def leave_list(arrays: Arrays, block: int) -> None:
-    """Take *block* off the list of its level."""
+    """Take *block* off the list of blocks with as many valid pages, before that number changes."""
     previous, following_block = arrays.previous[block], arrays.next[block]
     if previous >= 0:
         arrays.next[previous] = following_block
@@ -297,7 +300,7 @@ def leave_list(arrays: Arrays, block: int) -> None:
 
 @compiled
 def lose_page(arrays: Arrays, block: int) -> None:
-    """Let one valid page of *block* become garbage; a closed block moves to the list of its new level."""
+    """Let one valid page of *block* become garbage; a closed block moves to the list of its new count."""
     is_open = block == arrays.numbers[_HOST] or block == arrays.numbers[_MOVES]
     if not is_open:
         leave_list(arrays, block)
@@ -342,7 +345,7 @@ def make_entry(arrays: Arrays, page: int) -> int:
 def enter_rows(
     old_keys: NDArray[np.int64], old_rows: NDArray[np.int32], keys: NDArray[np.int64], rows: NDArray[np.int32]
 ) -> None:
-    """Enter the old hash table into another one, which is empty."""
+    """Enter the old hash table into *keys* and *rows*, which are larger and empty."""
     for i in range(len(old_keys)):
         if old_keys[i] >= 0:
             at = old_keys[i] * _MULTIPLIER % len(keys)
@@ -353,7 +356,10 @@ def enter_rows(
 
 @compiled
 def forget(arrays: Arrays, page: int, entry: int) -> None:
-    """Let the present copy of *page*, which has this *entry*, become garbage, if there is one."""
+    """Let the present copy of *page*, if there is one, become garbage; *entry* is its entry.
+
+    An anonymous page is drawn at random if the drive was written at random.
+    """
     place, numbers = arrays.places[entry], arrays.numbers
     if place >= 0:
         arrays.contents[place] = _NOWHERE
@@ -376,7 +382,10 @@ def forget(arrays: Arrays, page: int, entry: int) -> None:
 
 @compiled
 def open_block(arrays: Arrays, point: int) -> None:
-    """Give the write *point* a free block, and close the block that it has filled."""
+    """Give the write *point* a free block, and close the block that it has filled.
+
+    *point*: the place in ``numbers`` of the host's write point, or of that for moved pages.
+    """
     numbers = arrays.numbers
     if numbers[point] >= 0:
         full = numbers[point]
@@ -416,7 +425,7 @@ def has_room(arrays: Arrays) -> bool:
 
 @compiled
 def take_slot(arrays: Arrays, block: int) -> None:
-    """Give *block* a slot, for its first page with an entry."""
+    """Give *block* a slot, an empty part of ``contents``, for its first page with an entry."""
     numbers, pages = arrays.numbers, arrays.numbers[_PAGES_OF_A_BLOCK]
     if numbers[_SPARE_SLOTS]:
         numbers[_SPARE_SLOTS] -= 1
@@ -448,7 +457,7 @@ def program(arrays: Arrays, point: int, entry: int) -> None:
 
 @compiled
 def collect(arrays: Arrays) -> int:
-    """Collect the block with the fewest valid pages; return how many pages are moved."""
+    """Move the valid pages of the block with the fewest, and free the block; return how many are moved."""
     numbers, pages = arrays.numbers, arrays.numbers[_PAGES_OF_A_BLOCK]
     while arrays.first[numbers[_LOWEST]] < 0:
         numbers[_LOWEST] += 1
@@ -487,7 +496,11 @@ def collect(arrays: Arrays) -> int:
 
 @compiled
 def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
-    """Write pages while the arrays have room; return how many are written and moved, and blocks erased."""
+    """Write pages *start* to *start* + *count* while the arrays have room.
+
+    Return how many pages are written, how many are moved, and how many blocks are erased.  `PageMap` makes
+    room before it calls this for the rest.
+    """
     numbers, moves, erasures = arrays.numbers, 0, 0
     for page in range(start, start + count):
         if numbers[_HOST + 1] == numbers[_PAGES_OF_A_BLOCK]:
@@ -508,7 +521,7 @@ def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
 
 @compiled
 def discard_pages(arrays: Arrays, start: int, count: int) -> int:
-    """Discard pages while the arrays have room; return how many."""
+    """Discard pages *start* to *start* + *count* while the arrays have room; return how many."""
     for page in range(start, start + count):
         if not has_room(arrays):
             return page - start

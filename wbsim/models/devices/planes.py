@@ -25,7 +25,10 @@ class Planes:
         self._others: deque[tuple[int, int]] = deque()  # (begin, end) of all other work
 
     def program(self, begin_ns: int) -> int:
-        """Program a flash page on the next plane, not before *begin_ns*; return its end (ns)."""
+        """Program a flash page on the next plane, not before *begin_ns*; return its end (ns).
+
+        The plane is taken until then, behind its earlier work.
+        """
         planes, ends = self._free_ns, self._ends
         while len(ends) and ends.first() <= self._env.now:
             ends.take()
@@ -40,7 +43,10 @@ class Planes:
         return end_ns
 
     def do(self, begin_ns: int, took_ns: int) -> int:
-        """Let the next plane do other work for *took_ns*, not before *begin_ns*; return its end (ns)."""
+        """Let the next plane do other work for *took_ns*, not before *begin_ns*; return its end (ns).
+
+        Other work is an erasure, a moved page, or a page of an SLC part.
+        """
         planes = self._free_ns
         begin_ns = max(planes[self._next], begin_ns)
         planes[self._next] = begin_ns + took_ns
@@ -66,7 +72,7 @@ class Planes:
         return begin_ns + took_ns
 
     def fit(self, pause_ns: int, took_ns: int) -> int:
-        """Return how many works of *took_ns* all planes together can do in a pause of *pause_ns*."""
+        """Return how many works of *took_ns* each all planes together can do in a pause of *pause_ns*."""
         return len(self._free_ns) * pause_ns // took_ns
 
     def count_pause(self, took_ns: int) -> None:

@@ -33,7 +33,10 @@ class Platters:
         return spec.outer + round((spec.inner - spec.outer) * (sector / self._size_sectors))
 
     def positioning_ns(self, start: int, now: int) -> int:
-        """Return the time from *now* until sector *start* begins to pass under the head (ns)."""
+        """Return the time (ns) from *now* until sector *start* begins to pass under the head.
+
+        Nothing moves; `transfer` moves the head.
+        """
         spec, turn_ns, distance = self._spec, self._spec.turn_time, start - self.head
         seek_ns = 0
         if distance:
@@ -46,7 +49,10 @@ class Platters:
         return seek_ns + (passes_ns - now - seek_ns) % turn_ns
 
     def transfer(self, start: int, end: int, now: int) -> int:
-        """Let sectors *start* to *end* pass under the head, which is free *now*; return the end (ns)."""
+        """Let sectors *start* to *end* pass under the head, which is free *now* (ns); return the end (ns).
+
+        The head moves: it is behind sector *end* then.
+        """
         begin_ns = now + self.positioning_ns(start, now)
         self.passed_ns = begin_ns + (end - start) * SECTOR_BYTES * S // self.rate(start)
         self.head = end

@@ -32,7 +32,10 @@ class Shingles:
         self.filled = self._log = 0
 
     def place(self, start: int, end: int) -> int | None:
-        """Return the sector to which sectors *start* to *end* go; None: the media cache is full."""
+        """Return the sector to which a write of sectors *start* to *end* goes, and note it as written there.
+
+        None: the media cache is full, and nothing is noted; the disk cleans a band and asks again.
+        """
         band, sectors = start // self._band_sectors, end - start
         first = band * self._band_sectors
         if start == first and sectors >= STREAM_SECTORS:
@@ -57,7 +60,10 @@ class Shingles:
             self._next[band] = end
 
     def clean(self) -> tuple[int, int] | None:
-        """Free the room of the band that was cached first; return its start and end (sectors), or None."""
+        """Free the room of the band that was cached first; return its start and end (sectors).
+
+        None: nothing is cached.  The disk then reads and writes the complete band.
+        """
         if not self._cached:
             return None
         band = next(iter(self._cached))

@@ -44,7 +44,10 @@ class SlcPart:
         return self._spec.fixed + int(self._spec.dynamic * (1 - self._fill()))
 
     def program(self, begin_ns: int) -> int:
-        """Program a flash page of the host, not before *begin_ns*; return its end (ns)."""
+        """Program a flash page of the host, not before *begin_ns*; return its end (ns).
+
+        A full part programs the other cells, or folds.  A pause before *begin_ns* may have folded some.
+        """
         self._fold_in_pause(begin_ns)
         spec, page = self._spec, self._page
         if self.filled + page <= self.size:

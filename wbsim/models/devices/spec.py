@@ -39,7 +39,7 @@ class DeviceSpec(Spec):
 
     @property
     def draws(self) -> bool:
-        """True if the machine must give the device a generator of random numbers."""
+        """True if the device draws random numbers, so that the machine must give it a generator."""
         return False
 
     @property

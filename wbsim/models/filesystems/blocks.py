@@ -34,7 +34,7 @@ class Space:
         self.unclaimed = free - reserve
 
     def check(self, name: str, free: int, claimed: int) -> None:
-        """Check that *free* blocks of filesystem *name* are unclaimed, or are *claimed* by delayed pages.
+        """Check that *free* blocks of filesystem *name* are unclaimed, kept, or *claimed* by delayed pages.
 
         Raises:
             LawBroken: a claim was lost, or was counted twice.
@@ -54,7 +54,8 @@ _FAR: Final = 1 << 62
 def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
     """Check that no *extents* of filesystem *name* share a block, and all lie within its *blocks* blocks.
 
-    The extents from block *middle* on are checked after the others, because all together take more memory.
+    *extents* yields the free extents, too.  Those from block *middle* on are checked after the others,
+    because all together take more memory.
 
     Raises:
         LawBroken: two extents share a block, or an extent lies outside the filesystem.

@@ -64,11 +64,14 @@ class Completions:
             env.start(thread.task, self._run(thread, number))
 
     def ioends_of(self, inode: FileInode) -> IoEnds:
-        """Return an empty list for the ioends of *inode* with unwritten blocks, which the workers convert."""
+        """Return an empty list for the ioends of *inode* with unwritten blocks, which the workers convert.
+
+        The paged file keeps it; the end of a bio puts ioends on it and queues it here.
+        """
         return IoEnds(inode, self.queue, self._metadata.convert)
 
     def queue(self, work: IoEnds) -> None:
-        """queue_work: queue *work*, a list of ioends of one file."""
+        """Queue *work*, the ended ioends of one file, and wake the worker of this processor (queue_work)."""
         self._add(work)
 
     def _add(self, work: EndedRun | IoEnds) -> None:
@@ -83,14 +86,17 @@ class Completions:
             self._env.wake(task)
 
     def end_io(self, ioend: EndedRun) -> None:
-        """End the I/O of a file of one run, and queue its completion."""
+        """End the I/O of a file of one run: queue its completion, and wake the worker.
+
+        If blocks are not unwritten, its pages are clean now, otherwise after the completion.
+        """
         if not self.unwritten:
             inode, flight, pages, _ = ioend
             flight.end(inode.wb, pages)
         self._add(ioend)
 
     def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
-        """Return the end_io of each of the *bios* bios of one ioend; the last of them ends the ioend."""
+        """Return the end_io of each of *bios* bios, those of a file of one run; the last calls `end_io`."""
         bios_left = bios
 
         def end_io(ioend: EndedRun) -> None:

@@ -44,9 +44,10 @@ class SharedLines:
         self._operations = 0
 
     def operation_ns(self, task: Task, file: PagedFile, lasts_ns: int) -> int:
-        """Return the time that the lines add to an operation of *lasts_ns* on *file*, begun by *task* now.
+        """Return the time (ns) that the lines add to an operation on *file*, which *task* begins now.
 
-        A task that always has the lines on its own processor adds nothing.
+        The operation lasts *lasts_ns* without them.  The lines are busy until then.  A task that always has
+        the lines on its own processor adds nothing.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
         probability = self._probability(file, lasts_ns)
@@ -125,16 +126,19 @@ class MapCosts:
         self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
 
     def map_ns(self, extents: int) -> int:
-        """Return the time of an allocation in a file of *extents* extents, without its group's part."""
+        """Return the mean time (ns) of an allocation in a file of *extents* extents.
+
+        The part of its group is left out.
+        """
         return self.extent_map_ns if extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> tuple[int, int]:
-        """Return the times (ns) of an allocation for a file of one run: its own, and the group's part."""
+        """Draw the times (ns) of an allocation for a file of one run: its own, and the group's part."""
         factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
     def varied_map_ns(self, extents: int, more_ns: int = 0) -> tuple[int, int]:
-        """Return the times (ns) of an allocation in a file of *extents* extents: own, and the group's part.
+        """Draw the times (ns) of an allocation in a file of *extents* extents: its own, and the group's part.
 
         Its own part has *more_ns* before it is varied.
         """
@@ -142,29 +146,38 @@ class MapCosts:
         return int((self.map_ns(extents) + more_ns) * factor), int(self.group_ns * factor)
 
     def map_locked_ns(self, map_ns: int) -> int:
-        """Return the part of an allocation of *map_ns* that passes under the inode's lock."""
+        """Return the part (ns) of an allocation of *map_ns* that passes under the inode's lock."""
         locked_ns, whole_ns = self._map_locked_ns, self.extent_map_ns
         return map_ns if locked_ns is None or not whole_ns else map_ns * locked_ns // whole_ns
 
     def range_locked_ns(self, range_ns: int) -> int:
-        """Return the part of a conversion of *range_ns* that passes under the inode's lock."""
+        """Return the part (ns) of a conversion of *range_ns* that passes under the inode's lock."""
         locked_ns, whole_ns = self._range_locked_ns, self._range_ns
         return range_ns if locked_ns is None or not whole_ns else range_ns * locked_ns // whole_ns
 
     def page_ns(self, folio_pages: int) -> int:
-        """Return the time to walk over a page, with its part of a folio of *folio_pages* pages."""
+        """Return the time (ns) to walk over a page, with its part of a folio of *folio_pages* pages."""
         return self._page_ns + self._folio_ns // folio_pages
 
     def range_ns(self, extents: int) -> int:
-        """Return the time of a conversion in a file of *extents* extents, without its group's part."""
+        """Return the mean time (ns) of a conversion in a file of *extents* extents.
+
+        The part of its group is left out.
+        """
         return self._range_ns if extents <= self._extents else self._tree_range_ns
 
     def moved_map_ns(self, file: PagedFile, task: Task) -> int:
-        """Return the time to get the lines of *file* for an allocation that *task* begins now."""
+        """Return the time (ns) to fetch the lines of *file* for an allocation that *task* begins now.
+
+        The lines are on the task's processor then, so the next call there returns 0.
+        """
         return self._moved_ns(file, task, self._map_lines)
 
     def moved_range_ns(self, file: PagedFile, task: Task) -> int:
-        """Return the time to get the lines of *file* for a conversion that *task* begins now."""
+        """Return the time (ns) to fetch the lines of *file* for a conversion that *task* begins now.
+
+        The lines are on the task's processor then, so the next call there returns 0.
+        """
         return self._moved_ns(file, task, self._range_lines)
 
     def _moved_ns(self, file: PagedFile, task: Task, lines: int) -> int:
@@ -175,8 +188,9 @@ class MapCosts:
         return lines * hand_off.line(hand_off.node(last), hand_off.node(task.cpu))
 
     def lines_ns(self, file: PagedFile, task: Task, lasts_ns: int) -> int:
-        """Return the time that the log's lines add to an allocation or a conversion, which *task* begins now.
+        """Return the time (ns) that the log's lines add to an operation on *file*, which *task* begins now.
 
-        The operation on *file* takes *lasts_ns* without them.
+        The operation, an allocation or a conversion, takes *lasts_ns* without them; 0 if there are no such
+        lines.
         """
         return 0 if self._lines is None else self._lines.operation_ns(task, file, lasts_ns)

@@ -167,7 +167,10 @@ class DelallocFilesystem(NamedFiles):
             self.placement.released(file)
 
     def page(self, inode: FileInode) -> PagedFile:
-        """Keep the pages of a file of one run one by one from now on; return the file."""
+        """Keep the pages of a file of one run one by one from now on; return the file.  No time passes.
+
+        Its dirty pages stay delayed.
+        """
         assert isinstance(inode.file, OneRun), "the pages are kept one by one already"
         is_open, pages = inode.file.open, inode.dirty_pages
         file: PagedFile = self.placement.new_file(inode, is_open)

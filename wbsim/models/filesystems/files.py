@@ -91,7 +91,7 @@ class PagedFile(FilePages):
         self.keeps_end = self.flushes_on_close = False
 
     def holes(self, pages: NDArray[np.int64]) -> int:
-        """Return how many of *pages* have no block and are not delayed.
+        """Return how many of *pages* (page numbers) have no block and are not delayed.
 
         Kernels that take the inode's lock for each such page ask this (`InodeLocks`).
         """
@@ -104,13 +104,14 @@ class PagedFile(FilePages):
 
     @property
     def under_writeback(self) -> bool:
-        """Return whether pages of the file are under writeback."""
+        """True if pages of the file are under writeback."""
         return any(flight.pages for flight in self.flights)
 
     def flight_in(self, whole: Flight) -> Flight:
-        """Return the flight for pages that go under writeback now, within *whole*, that of the superblock.
+        """Return the flight for pages of the file that go under writeback now.
 
-        fsync(2) waits for the flights of its file, and sync(2) for that of the superblock.
+        It lies within *whole*, that of the superblock, and is made if the last one is closed.  fsync(2) waits
+        for the flights of its file, and sync(2) for that of the superblock.
         """
         flights = self.flights
         if not flights or not flights[-1].takes(whole):

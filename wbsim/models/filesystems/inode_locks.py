@@ -40,13 +40,16 @@ class InodeLocks:
         parts.count_lock(name, lambda: lock_stats_of(lock.stat for lock in self._locks))
 
     def new(self) -> RwSemaphore:
-        """Return a new lock, for another inode."""
+        """Return a new lock, for another inode, whose acquisitions count in the class."""
         lock = self._make()
         self._locks.append(lock)
         return lock
 
     def write(self, thread: Thread, file: PagedFile, pages: NDArray[np.int64], calls: int) -> Steps | None:
-        """See `Filesystem.write_lock`."""
+        """Take the lock of *file* for a moment, as write(2) does; *calls* calls begin with *pages*.
+
+        None: without a wait.  Otherwise, yield the result (see `Filesystem.write_lock`).
+        """
         takes, lock = file.holes(pages) if self._each_hole else calls, file.lock
         if not takes or lock.pass_through(takes, self._reads):
             return None

@@ -66,7 +66,7 @@ class IoEnds:
             self._queue(self)
 
     def take(self) -> list[IoEnd]:
-        """Return the ioends that have ended by now, in the order of their pages (iomap_sort_ioends)."""
+        """Return the ioends that have ended by now, in the order of their pages; they leave the list."""
         ioends, self.queue = self.queue, []
         ioends.sort(key=_by_page)
         return ioends

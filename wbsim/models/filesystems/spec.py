@@ -106,7 +106,7 @@ class FilesystemSpec(Spec):
         return 1
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """Return the bytes that *files* files of *bytes_each* bytes take on disk, in whole blocks."""
+        """Return the bytes that *files* files of *bytes_each* bytes take on disk, each in whole blocks."""
         return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES
 
 

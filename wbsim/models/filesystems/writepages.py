@@ -44,13 +44,14 @@ class ExtentMapper(Protocol[InodeT, FileT]):
     """The part of a filesystem that gives blocks to delayed pages."""
 
     def map_extent(self, thread: Thread, inode: InodeT, file: FileT, page: int, at_most: int) -> Steps:
-        """Give blocks to the delayed extent that holds *page*, or to a part of it, in one transaction.
+        """Give blocks to the delayed extent of *file* that holds *page*, or to a part of it.
 
-        The walk may write *at_most* pages from *page* on.  If another task was faster, nothing happens.
+        Use: `yield from`; it is one transaction.  The walk may write *at_most* pages from *page* on.  If
+        another task was faster, nothing happens.
         """
 
     def budget(self, file: FileT, page: int, wbc: WritebackControl) -> int:
-        """Return how many pages a walk from *page* on may write."""
+        """Return how many pages a walk from *page* on may write; ext4 may raise ``wbc.nr_to_write``."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,8 @@ class Writepages:
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """Write back *file* from where the last call ended or, for data integrity, all of it.
 
-        ``wbc.nr_to_write`` has the budget (pages, or calls of writepage), and the rest of it at the end.
+        Use: `yield from`.  ``wbc.nr_to_write`` has the budget (pages, or calls of writepage), and the rest of
+        it at the end.  It returns when the bios are submitted.
         """
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
@@ -389,9 +391,9 @@ class Writepages:
         return _Position(page, budget, self._rules.wraps, counts_calls and not wbc.sync_all, pagevec)
 
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
-        """xfs_file_write_checks: the delayed extent behind the end of the file gets its blocks.
+        """Give the delayed extent behind the end of the file its blocks (xfs_file_write_checks).
 
-        A write(2) that leaves a gap behind the end needs this first
+        Use: `yield from`.  A write(2) that leaves a gap behind the end needs this first
         (`models.filesystems.xfs.layout.write_page`).
         """
         file = inode.file

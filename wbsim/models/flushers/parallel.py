@@ -60,7 +60,10 @@ class ParallelSpec(FlusherSpec):
 
 
 def parallel(*, parts: Parts, spec: ParallelSpec, **arguments: Any) -> ContextFlushers:
-    """Return flushers with several contexts, and as many threads, for each device."""
+    """Return flushers with several contexts, and as many threads, for each device that is registered.
+
+    *arguments*: those of `ContextFlushers`.
+    """
 
     def contexts(bdi: BackingDevice) -> int:
         if spec.contexts is not None:

@@ -32,7 +32,7 @@ class PdflushSpec(FlusherSpec):
 
 
 def pdflush(*, spec: PdflushSpec, **arguments: Any) -> Pdflush:
-    """Return the pool."""
+    """Return the pool, whose first threads have begun; *arguments*: those of `Pdflush`."""
     return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **arguments)
 
 

@@ -23,7 +23,10 @@ class PerBdiSpec(FlusherSpec):
 
 
 def per_bdi(*, spec: PerBdiSpec, **arguments: Any) -> ContextFlushers:
-    """Return flushers with one context, and one thread, for each device."""
+    """Return flushers with one context, and one thread, for each device that is registered.
+
+    *arguments*: those of `ContextFlushers`.
+    """
     return ContextFlushers(
         contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **arguments
     )

@@ -23,40 +23,40 @@ class Lane:
         return bool(self._arrivals)
 
     def add(self, request: Request, arrival: int) -> None:
-        """Add *request*, which came after *arrival* others of its queue."""
+        """Add *request*, which came after *arrival* others of its queue and waits from now on."""
         self._arrivals[request] = arrival
         # No two requests have one arrival, so a comparison never reaches the requests, which have no order.
         insort(self._by_sector, (request.start_sector, arrival, request))
 
     def remove(self, request: Request) -> None:
-        """Remove *request*."""
+        """Remove *request*, which waits here."""
         del self._by_sector[self._place(request, request.start_sector)]
         del self._arrivals[request]
 
     def move(self, request: Request, old_start: int) -> None:
-        """Sort *request* again, which began at sector *old_start* before it grew at its front."""
+        """Sort *request* again by its start, which was sector *old_start* before it grew at its front."""
         del self._by_sector[self._place(request, old_start)]
         insort(self._by_sector, (request.start_sector, self._arrivals[request], request))
 
     def oldest(self) -> Request:
-        """Return the request that came first."""
+        """Return the waiting request that came first; it stays, and there must be one."""
         return next(iter(self._arrivals))
 
     def expired(self, now_ns: int) -> bool:
-        """Return whether the oldest request has waited for the lane's fifo_expire."""
+        """Return whether the oldest request has waited for the lane's fifo_expire; one must wait."""
         return now_ns - self.oldest().started_ns >= self._expire_ns
 
     def next_ahead(self) -> Request | None:
-        """Return the first request, by sector, at or behind the head; None: there is none."""
+        """Return the waiting request with the lowest start sector at or above the head, or None; it stays."""
         place = bisect_left(self._by_sector, (self.head,))
         return self._by_sector[place][2] if place < len(self._by_sector) else None
 
     def lowest(self) -> Request:
-        """Return the request with the lowest sector."""
+        """Return the waiting request with the lowest start sector; it stays, and there must be one."""
         return self._by_sector[0][2]
 
     def sectors(self) -> list[int]:
-        """Return the start sectors in the order in which a sweep finds them, for `Lanes.check`."""
+        """Return the start sectors of the waiting requests, ascending, for `Lanes.check`."""
         return [start for start, _, _ in self._by_sector]
 
     def _place(self, request: Request, start: int) -> int:
@@ -69,15 +69,18 @@ class Lanes(IoScheduler):
     lanes: tuple[Lane, Lane]
 
     def lane_of(self, request: Request) -> Lane:
-        """Return the lane in which *request* waits."""
+        """Return the lane in which *request* waits, by its direction or its REQ_SYNC."""
         raise NotImplementedError
 
     def choose(self, now_ns: int) -> Request | None:
-        """See `IoScheduler.next`, which removes nothing."""
+        """Return the request that leaves at *now_ns*, which stays in its lane; None: none may leave yet.
+
+        `next` calls this, and the elevator then removes the request.
+        """
         raise NotImplementedError
 
     def arrived(self, request: Request) -> None:
-        """Take note of *request*, which begins to wait."""
+        """Take note of *request*, which begins to wait; only a scheduler that preempts overrides this."""
 
     def allows(self, request: Request, sync: bool) -> bool:
         """See `IoScheduler.allows`."""

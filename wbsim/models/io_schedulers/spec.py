@@ -27,7 +27,7 @@ class IoSchedulerSpec(Spec):
     scheduler: str
 
     def pool_size(self, nr_requests: int) -> int:
-        """Return the number of asynchronous requests that a queue with *nr_requests* has at most.
+        """Return the size of the pools of a queue with *nr_requests*: its most asynchronous requests.
 
         Raises:
             BadValue: a key of the scheduler does not fit *nr_requests*.

@@ -24,10 +24,13 @@ def rules_of(release: Release, kernel: str = "") -> Mapping[tuple[str, str], Rul
 
 
 def rule_for(key: str, release: Release, condition: str = "") -> Given:
-    """Return the value of the rule *key* in *release* under *condition*, with its source, for the catalogue.
+    """Return the value of the rule *key* in *release* under *condition*, as a `Given` with its source.
 
     >>> rule_for("plug.max_requests", (5, 15, 0)).value, rule_for("plug.max_requests", (6, 1, 0)).value
     (16, 32)
+
+    Raises:
+        KeyError: *release* has no such rule.
     """
     return rules_of(release)[key, condition].entry
 

@@ -68,5 +68,5 @@ def rules_that_exist(rules: Iterable[Rule]) -> list[Rule]:
 
 
 def in_force(rules: Iterable[Rule], release: Release) -> list[Rule]:
-    """Return the *rules* that hold for *release*, in their order."""
+    """Return the *rules* that hold for *release*, in their order; a later row replaces an earlier one."""
     return [rule for rule in rules if rule.holds(release)]

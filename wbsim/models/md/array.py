@@ -63,7 +63,11 @@ class Array(GenDisk):
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
-        """md_submit_bio: let *thread* give *bio* to the members, behind a flush of all if it asks for one."""
+        """Let *thread* give *bio* to the members, behind a flush of all if it asks for one.
+
+        Use: `yield from`.
+        `end` counts and completes *bio* when all its parts have ended (md_submit_bio).
+        """
         flight = Flight(bio, self._env.now, self.end)
         self._becomes_busy()
         self.stat.in_flight += 1
@@ -83,7 +87,10 @@ class Array(GenDisk):
         flight.end_part()
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
-        """->make_request of the level: let *thread* give the data of *flight* to the members."""
+        """Let *thread* give the data of *flight* to the members, as the level demands.  Use: `yield from`.
+
+        Each part counts in ``flight.parts`` until it has ended.
+        """
         raise NotImplementedError
 
     def _clone(self, bio: Bio, place: Place, context: Any) -> Bio:
@@ -121,7 +128,7 @@ class Array(GenDisk):
         raise NotImplementedError
 
     def end(self, flight: Flight) -> None:
-        """bio_endio: count the bio of *flight*, and complete it."""
+        """Count the bio of *flight* in the statistics, and call its ``end_io``: all its parts have ended."""
         bio = flight.bio
         stat = self.stat.reads if bio.op == READ else self.stat.writes
         stat.ios += 1
@@ -149,7 +156,7 @@ class Array(GenDisk):
 
 
 def stacked_limits(queues: Sequence[Queue]) -> QueueLimits:
-    """Return the limits of an array of *queues*: of each, the smallest (blk_stack_limits)."""
+    """Return the limits of an array of *queues*: of each limit, the smallest (blk_stack_limits)."""
     limits = [queue.limits for queue in queues]
     return QueueLimits(
         max_sectors_bytes=min(limit.max_sectors_bytes for limit in limits),

@@ -45,7 +45,10 @@ class WriteIntentBitmap:
         self._rank = env.next_rank()
 
     def start_write(self, sector: int, sectors: int) -> None:
-        """md_bitmap_startwrite: count a write, and mark the page with its bit if the bit is not set."""
+        """Count a write of *sectors* sectors from *sector* on, in no time, and set the bits of its regions.
+
+        A page with a new bit is marked, so the next `write_out` writes it (md_bitmap_startwrite).
+        """
         for region in self._regions(sector, sectors):
             count = self._writes.get(region)
             self._writes[region] = 1 if count is None else count + 1
@@ -56,7 +59,7 @@ class WriteIntentBitmap:
                 self._marked[page] = None
 
     def end_write(self, sector: int, sectors: int) -> None:
-        """md_bitmap_endwrite: count the end of a write."""
+        """Count the end of a write that `start_write` counted; an idle bit is cleared 5 to 10 s later."""
         for region in self._regions(sector, sectors):
             self._writes[region] -= 1
             if not self._writes[region]:
@@ -84,9 +87,10 @@ class WriteIntentBitmap:
             self._env.call_at(self._env.now + PERIOD_NS, self._rank, self._pass)
 
     def write_out(self, thread: Thread) -> Steps:
-        """md_bitmap_unplug: let *thread* write the marked pages to all members, and wait for all writes.
+        """Let *thread* write the marked pages to all members, and wait for all writes.  Use: `yield from`.
 
-        A page that another thread is writing counts, too, before it has reached all members.
+        A page that another thread is writing counts, too, before it has reached all members.  Arrays call
+        this before the data (md_bitmap_unplug).
         """
         landings = [landed for landed in self._landings if not landed.done]
         writes: list[tuple[int, GenDisk, Completion]] = []

@@ -22,7 +22,7 @@ class Flight:
         self._on_end = on_end
 
     def end_part(self) -> None:
-        """bio_endio of one part; the last part ends the bio."""
+        """Count a part that has ended; the last part ends the bio (*on_end*)."""
         self.parts -= 1
         if not self.parts:
             self._on_end(self)

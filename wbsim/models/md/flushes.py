@@ -26,7 +26,10 @@ class Flushes(Protocol):
     """The flushes of one array."""
 
     def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
-        """Let *thread* flush all members for *flight*; return False if a worker goes on with *flight*."""
+        """Let *thread* flush all members for *flight*; return False if a worker goes on with *flight*.
+
+        Use: `yield from`.  If the result is True, the caller submits the data of *flight*.
+        """
 
 
 def flush_bio(member: GenDisk, end_io: Callable[[Any], None], context: Any) -> Bio:

@@ -80,7 +80,10 @@ class Mirror(Array):
         self._daemon = ArrayThread(parts, "raid10d" if self._stripes else "raid1d", self._work)
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
-        """raid1_make_request, raid10_make_request: map each part of one chunk to its copies."""
+        """Give each part of one chunk to its copies, or read it from one of them.  Use: `yield from`.
+
+        Writes may wait in the plug of *thread* (raid1_make_request, raid10_make_request).
+        """
         bio = flight.bio
         sectors = bio.end_sector - bio.start_sector
         if self._stripes:
@@ -139,7 +142,7 @@ class Mirror(Array):
         return MirrorPlug(self)
 
     def flush_bios(self, thread: Thread, bios: Sequence[Bio]) -> Steps:
-        """flush_bio_list: write the bitmap if that is due, and then submit *bios*."""
+        """Let *thread* write the bitmap if that is due, and then submit *bios*.  Use: `yield from`."""
         if self._bitmap is not None:
             yield from self._bitmap.write_out(thread)
         for bio in bios:
@@ -147,7 +150,7 @@ class Mirror(Array):
                 yield from rest
 
     def leave_to_thread(self, bios: Sequence[Bio]) -> None:
-        """Let the thread of the array submit *bios* (pending_bio_list)."""
+        """Let the thread of the array submit *bios*, because the task sleeps or has no plug."""
         self._pending += bios
         self._daemon.wake()
 

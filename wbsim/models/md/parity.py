@@ -117,7 +117,11 @@ class Parity(Array):
     # -- what tasks do -----------------------------------------------------------------------------------
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
-        """raid5_make_request: add each page of the bio to its stripe."""
+        """Add each page of the bio to its stripe, for which *thread* may wait.  Use: `yield from`.
+
+        The array's threads read and write the stripes.  A read of an array without faults goes to the members
+        directly (raid5_make_request).
+        """
         bio = flight.bio
         if bio.op == READ and len(self._active) == len(self._queues):
             yield from self._read_aligned(thread, flight)
@@ -220,20 +224,23 @@ class Parity(Array):
         callback.stripes.append(stripe)
 
     def release_all(self, thread: Thread, stripes: list[Stripe]) -> Steps:
-        """raid5_unplug: put *stripes*, which waited in the plug of *thread*, on their lists."""
+        """Let *thread* take the array's lock and put *stripes*, which waited in its plug, on their lists.
+
+        Use: `yield from` (raid5_unplug).
+        """
         ns = len(stripes) * self._times.move
         thread.spent.md += ns
         yield self._lock.section(thread.task, ns)
         self.put_all(stripes)
 
     def close_plug(self) -> None:
-        """Let delayed stripes read when the last plug is closed (to 3.5)."""
+        """Count one open plug less; after the last one, the array's thread lets delayed stripes read."""
         self.open_plugs -= 1
         if not self.open_plugs:
             self._daemon.wake()
 
     def put_all(self, stripes: list[Stripe]) -> None:
-        """Give back the reference that a plug had to each of *stripes*."""
+        """Put *stripes*, which waited in a plug, on their lists, in no time; threads are woken for them."""
         for stripe in stripes:
             stripe.plugged = False
             self._put(stripe)
@@ -369,7 +376,7 @@ class Parity(Array):
 
     @property
     def stripe_cache_size(self) -> int:
-        """The number of stripes that the cache can hold now; it grows in some eras."""
+        """The number of stripes that the cache can hold now; it grows in some eras while tasks wait."""
         return self._cache.size
 
     @property

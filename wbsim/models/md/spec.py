@@ -125,7 +125,7 @@ def data_offset(member_sectors: int) -> int:
 
 
 def array_facts(array: ArraySpec, members: Sequence[DeviceSpec]) -> ArrayFacts:
-    """Return the facts of *array* with the devices *members*; the smallest member counts."""
+    """Return the facts of *array* with the devices *members*; of their capacities, the smallest counts."""
     sizes = [member.capacity for member in members if member.capacity is not None]
     capacity = None
     if sizes:

@@ -67,14 +67,21 @@ class Stripe:
         self.writing: list[PagePart] = []
 
     def overlaps(self, member: int, start: int, end: int) -> bool:
-        """stripe_bio_overlaps: return whether a write that has not begun covers some of these sectors."""
+        """Return whether a write that has not begun covers some of the sectors *start* to *end* of *member*.
+
+        Both count from the start of the page, and *end* is exclusive.  A task then waits
+        (stripe_bio_overlaps).
+        """
         for part in self.dirty_parts:
             if part.member == member and part.start_sector < end and start < part.end_sector:
                 return True
         return False
 
     def add_write(self, part: PagePart) -> bool:
-        """__add_stripe_bio: add *part*; return whether it is the first write to its page."""
+        """Add *part*, which a bio writes; return whether it is the first write to its page.
+
+        A page that is covered completely now is in ``overwritten`` (__add_stripe_bio).
+        """
         mask = 1 << part.member
         self.dirty_parts.append(part)
         is_first = not self.writes & mask
@@ -93,7 +100,11 @@ class Stripe:
         self.reads |= 1 << part.member
 
     def drain(self, mask: int) -> int:
-        """ops_run_biodrain: copy the data for the pages in *mask* into the cache; return their number."""
+        """Take the data of the writes to the pages in *mask* into the cache; return the number of pages.
+
+        Their parts move to ``writing``.  No time passes: `StripeVisits.charge` has that of the copies
+        (ops_run_biodrain).
+        """
         if mask == self.writes:
             self.writing += self.dirty_parts
             self.dirty_parts = []
@@ -123,7 +134,7 @@ class StripeList:
         return self._first
 
     def add(self, stripe: Stripe) -> None:
-        """list_add_tail: add *stripe*, which is on no list."""
+        """Add *stripe*, which is on no list, as the youngest (list_add_tail)."""
         last = self._last
         stripe.prev = last
         stripe.waits_on = self
@@ -135,7 +146,7 @@ class StripeList:
         self.count += 1
 
     def remove(self, stripe: Stripe) -> None:
-        """list_del_init: remove *stripe*, which is on this list."""
+        """Remove *stripe*, which is on this list (list_del_init)."""
         prev, behind = stripe.prev, stripe.next
         if prev is None:
             self._first = behind

@@ -46,7 +46,7 @@ class StripeCache:
 
     @property
     def inactive(self) -> int:
-        """The number of places that no active stripe has."""
+        """The number of stripes that could become active now: the places that no active stripe has."""
         return self.size - self.active
 
     @property
@@ -55,7 +55,7 @@ class StripeCache:
         return self.inactive > 0 and (not self.blocked or self.active < self.size * 3 // 4)
 
     def find(self, number: int) -> Stripe | None:
-        """find_get_stripe: return the stripe *number* if it is in the cache, and take a reference to it."""
+        """Return stripe *number* with one reference more, off its list; None: it is not in the cache."""
         stripe = self._by_number.get(number)
         if stripe is None:
             return None
@@ -68,9 +68,10 @@ class StripeCache:
         return stripe
 
     def take(self, number: int, parity: int) -> Stripe | None:
-        """get_free_stripe: return a new stripe *number* with a reference; None if there is no place for it.
+        """Return a new stripe *number* with a reference; None if there is no place for it.
 
-        The stripe that has been inactive for longest loses its pages.
+        *parity*: the mask of its members with parity.  The stripe that has been inactive for longest loses
+        its pages (get_free_stripe).
         """
         if not self.inactive:
             return None
@@ -84,9 +85,9 @@ class StripeCache:
         return stripe
 
     def put_off(self, stripe: Stripe, bitmap_written: int) -> bool:
-        """do_release_stripe: put *stripe*, which has no user, on its list; return whether it is inactive now.
+        """Put *stripe*, which has no user, on the list on which it waits; return whether it is inactive now.
 
-        *bitmap_written*: the number of the last write of the bitmap.
+        *bitmap_written*: the number of the last write of the bitmap (do_release_stripe).
         """
         if not stripe.handle:
             if stripe.preread_active:
@@ -106,7 +107,10 @@ class StripeCache:
         return False
 
     def activate_delayed(self) -> None:
-        """raid5_activate_delayed: if no stripe is reading, all delayed ones may read."""
+        """Let all delayed stripes read, unless some stripe is still reading (raid5_activate_delayed).
+
+        They move to ``hold``.
+        """
         if self.prereading:
             return
         for stripe in self.delayed.take_all():

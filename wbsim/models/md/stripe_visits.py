@@ -86,10 +86,10 @@ class StripeVisits:
         self._faulty = sum(1 << member for member, queue in enumerate(queues) if queue is None)
 
     def visit(self, stripe: Stripe, work: BatchWork) -> None:
-        """handle_stripe: bring *stripe* further by one step, and add to *work* what follows from it.
+        """Bring *stripe* further by one step, in no time, and add to *work* what follows from it.
 
         Each page that is read or written has a reference to the stripe, and a visitor has one, too.  So no
-        page is on its way when a visit begins, and no other thread visits the stripe.
+        page is on its way when a visit begins, and no other thread visits the stripe (handle_stripe).
         """
         stripe.handle = stripe.delayed = False
         reads = 0
@@ -133,7 +133,7 @@ class StripeVisits:
         )  # fmt: skip
 
     def charge(self, thread: Thread, visits: int, work: BatchWork) -> int:
-        """Charge *thread* for *visits* that led to *work*; return their time (ns)."""
+        """Charge *thread* for *visits* visits that led to *work*; return the time (ns) that it must yield."""
         times = self._times
         ns_each = times.xor if self._geometry.parities == 1 else times.syndrome
         ns = work.copied * times.copy + work.xors * ns_each

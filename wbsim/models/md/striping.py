@@ -31,7 +31,7 @@ class Striping(Array):
         self._most_pages = min(self._most_pages, spec.chunk // PAGE_BYTES)  # max_hw_sectors
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
-        """raid0_make_request: map one chunk after another."""
+        """Give each chunk of the bio to its member.  Use: `yield from`."""
         bio = flight.bio
         places = stripe_places(
             bio.start_sector, bio.end_sector - bio.start_sector, self._chunk_sectors, len(self._queues)

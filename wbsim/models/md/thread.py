@@ -21,7 +21,10 @@ class ArrayThread:
         self._env.start(self._worker.task, self._run())
 
     def wake(self) -> bool:
-        """md_wakeup_thread; return whether the thread slept."""
+        """Wake the thread; return whether it slept.
+
+        If it is at work, it runs *body* once more afterwards (md_wakeup_thread).
+        """
         if self._asleep:
             self._asleep = False
             self._env.wake(self._worker.task)

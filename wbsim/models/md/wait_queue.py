@@ -15,14 +15,14 @@ class WaitQueue:
         self._tasks: list[Task] = []
 
     def sleep(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until `wake_all`; then it must test its condition again."""
+        """Let *thread* sleep until `wake_all`; then it must test its condition again.  Use: `yield from`."""
         thread.before_sleep()
         self._tasks.append(thread.task)
         thread.task.waits_for = self._cause
         yield PARK
 
     def wake_all(self) -> None:
-        """wake_up_all: wake all tasks; each tests its condition again."""
+        """Wake all tasks that sleep here; each tests its condition again (wake_up_all)."""
         if self._tasks:
             tasks, self._tasks = self._tasks, []
             for task in tasks:

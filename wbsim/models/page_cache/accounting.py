@@ -115,7 +115,7 @@ class PageCache:
         self.wbs: list[Wb] = []
 
     def take(self, size: int) -> None:
-        """Take *size* bytes of anonymous memory for a program; if *size* is negative, give bytes back."""
+        """Take *size* bytes of memory for a program when it begins; a negative *size* gives bytes back."""
         self._memory_bytes -= size
 
     @property
@@ -141,12 +141,12 @@ class PageCache:
 
     @property
     def dirtied(self) -> int:
-        """The number of pages that ever became dirty."""
+        """The number of pages that ever became dirty in the run, in all contexts."""
         return sum(wb.dirtied for wb in self.wbs)
 
     @property
     def written_pages(self) -> int:
-        """The number of pages that ever became clean by a write."""
+        """The number of pages that ever became clean by a write in the run, in all contexts."""
         return sum(wb.written_pages for wb in self.wbs)
 
     @property
@@ -159,7 +159,7 @@ class PageCache:
 
     @property
     def is_low(self) -> bool:
-        """True if kswapd, which has begun, must continue until one part in `_GAP` of memory is free."""
+        """True if kswapd, which has begun, must go on: less than one part in `_GAP` of memory is free."""
         return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
 
     @property
@@ -194,7 +194,7 @@ class PageCache:
         return (self._memory_bytes - slab_bytes) // PAGE_BYTES
 
     def thresholds(self) -> Thresholds:
-        """global_dirty_limits: return the thresholds (pages) for the memory that is available now."""
+        """Return the thresholds (pages) for the memory that is available now (global_dirty_limits)."""
         if self._fixed is not None:
             return self._fixed
         dirtyable, background, limit = self.dirtyable_pages(), self._background, self._limit

@@ -56,7 +56,7 @@ class WriteBandwidth(Bandwidth):
 
 
 def roundup_pow2(value: int) -> int:
-    """roundup_pow_of_two: return the smallest power of two that is not below *value*.
+    """Return the smallest power of two that is not below *value* (roundup_pow_of_two).
 
     >>> roundup_pow2(300)
     512
@@ -80,7 +80,10 @@ class FlexShares:
         self._number: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions."""
+        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions.
+
+        The counts are updated first.  A single context has all.
+        """
         if len(self._wbs) == 1:
             return pages
         self._count()
@@ -130,13 +133,13 @@ class Proportions:
         return self.half_period + self.events % self.half_period
 
     def add(self, member: Member, count: int) -> None:
-        """Count *count* more events of *member*."""
+        """Count *count* more events of *member*, which is aged first."""
         self.events += count
         self.age(member)
         member.recent += count
 
     def age(self, member: Member) -> None:
-        """prop_norm_single: halve the events of *member* for each period that has passed."""
+        """Halve the recent events of *member* for each half period that has passed (prop_norm_single)."""
         period = self.events // self.half_period
         member.recent >>= min(period - member.period, 63)
         member.period = period
@@ -165,7 +168,10 @@ class EventShares:
         self._last_written: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions."""
+        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions.
+
+        The counts are updated first.  A single context has all.
+        """
         if len(self._wbs) == 1:
             return pages
         for context in self._wbs:

@@ -68,9 +68,9 @@ class FilePages:
             self.pages = Pages(*more, size)
 
     def reach(self, first_block: int, blocks: int) -> int:
-        """Return *first_block* relative to the base.
+        """Return *first_block*, a block of the filesystem, relative to the base.
 
-        Widen the block numbers if the *blocks* blocks from there on need it.
+        Block numbers are widened if the *blocks* blocks from there on need it.
         """
         first = first_block - self.base
         if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
@@ -81,12 +81,12 @@ class FilePages:
 
     @property
     def size(self) -> int:
-        """The page behind the last one that was written; pages from there on may be reserved or mapped."""
+        """The size of the file (pages); pages behind it may be reserved or mapped."""
         return int(self.pages.size[0])
 
     @property
     def dirty(self) -> int:
-        """The number of dirty pages."""
+        """The number of dirty pages of the file, counted anew."""
         return int(np.count_nonzero(self.pages.states[: self.size] & DIRTY_BIT))
 
     @property
@@ -97,7 +97,7 @@ class FilePages:
     def trim(self) -> list[tuple[int, int]]:
         """Unmap the pages behind the file's end; return the runs of blocks that are free again.
 
-        A run is a pair of first block and number of blocks.
+        A run is a pair of first block (of the filesystem) and number of blocks.  The caller frees them.
         """
         tail = self._extent_table(self.size)
         self.pages.states[self.size : last_used(self.pages) + 1] = HOLE
@@ -109,7 +109,7 @@ class FilePages:
         return int(np.count_nonzero((states & _CLAIM != 0) & (states & HAS_BLOCK == 0)))
 
     def give_up_held(self) -> list[tuple[int, int]]:
-        """Give up all held blocks; return the runs of blocks that are free again (see `trim`)."""
+        """Give up all blocks held for pages; return their runs, which are free again, as `trim` does."""
         places = np.flatnonzero(self.pages.states & HELD)
         if not len(places):
             return []

@@ -53,7 +53,10 @@ class Pages(NamedTuple):
 
 @compiled
 def next_dirty(pages: Pages, page: int) -> int:
-    """Return the first dirty page from *page* on; -1: none.  Runs call `dirty_page_from` instead."""
+    """Return the first dirty page from *page* on; -1: none.
+
+    Only tests call it; runs use `dirty_page_from`.
+    """
     states = pages.states
     for i in range(page, pages.size[0]):
         if states[i] & DIRTY_BIT:
@@ -108,7 +111,8 @@ def extent_before(pages: Pages, page: int) -> int:
 def map_blocks(pages: Pages, page: int, block: int, count: int, unwritten: int = 0) -> None:
     """Give the blocks from *block* on to *count* pages of a delayed extent from *page* on.
 
-    *unwritten*: `UNWRITTEN` if the blocks are, else 0.
+    Delayed pages become dirty with a block, reserved ones mapped.  *unwritten*: `UNWRITTEN` if the blocks
+    are, else 0.  *block* counts from the file's base.
     """
     states, blocks = pages.states, pages.blocks
     for i in range(count):
@@ -119,7 +123,10 @@ def map_blocks(pages: Pages, page: int, block: int, count: int, unwritten: int =
 
 @compiled
 def hold_blocks(pages: Pages, page: int, block: int, count: int) -> None:
-    """Hold the blocks from *block* on for *count* holes or delayed pages from *page* on."""
+    """Hold the blocks from *block* on for *count* holes or delayed pages from *page* on (ext4).
+
+    Their states get `HELD`.  *block* counts from the file's base.
+    """
     states, blocks = pages.states, pages.blocks
     for i in range(count):
         assert not states[page + i] & (HAS_BLOCK | HELD)
@@ -141,7 +148,10 @@ def use_held(pages: Pages, page: int, count: int, unwritten: int = 0) -> None:
 
 @compiled
 def place_unwritten(pages: Pages, page: int, block: int, count: int) -> None:
-    """Give the unwritten blocks from *block* on to *count* holes from *page* on, for which none is held."""
+    """Give the unwritten blocks from *block* on to *count* holes from *page* on, which are mapped then.
+
+    No block may be held for them.  *block* counts from the file's base.
+    """
     states, blocks = pages.states, pages.blocks
     for i in range(count):
         assert states[page + i] == HOLE
@@ -245,7 +255,10 @@ def dirty_pages_from(
 
 @compiled
 def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Return how many dirty pages from *page* on are contiguous on disk, at most *at_most*."""
+    """Return how many dirty pages from the dirty *page* on are alike and contiguous on disk.
+
+    At most *at_most*; nothing changes.
+    """
     run = 1
     while run < at_most and page + run < len(states) and states[page + run] == states[page]:
         if blocks[page + run] != blocks[page] + run:
@@ -256,9 +269,9 @@ def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most
 
 @compiled
 def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Put at most *at_most* dirty pages from *page* on, alike and contiguous on disk, under writeback.
+    """Put dirty pages from *page* on, alike and contiguous on disk, under writeback: they are clean then.
 
-    Return their number; 0 if *page* is not dirty or has no block.
+    Return their number, at most *at_most*; 0 if *page* is not dirty or has no block.
     """
     run, state = 0, states[page]
     if state & DIRTY != DIRTY:
@@ -293,7 +306,7 @@ def _starts_extent(pages: Pages, page: int) -> bool:
 
 @compiled
 def count_extents(pages: Pages, first: int, end: int) -> int:
-    """Return the number of extents that start from page *first* on and before page *end*."""
+    """Return the number of extents of the file that start from page *first* on and before page *end*."""
     count = 0
     for page in range(first, end):
         count += _starts_extent(pages, page)
@@ -302,7 +315,7 @@ def count_extents(pages: Pages, first: int, end: int) -> int:
 
 @compiled
 def fill_extents(pages: Pages, first: int, end: int, table: NDArray[np.int64]) -> None:
-    """Write the extents that `count_extents` counts into the rows of *table*."""
+    """Write the extents that `count_extents` counts into the rows of *table*: page, block, pages."""
     row = -1
     for page in range(first, end):
         if _starts_extent(pages, page):

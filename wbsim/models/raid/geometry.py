@@ -80,7 +80,7 @@ class ParityGeometry:
         return p, (p + 1) % self.members
 
     def parity_mask(self, stripe: int) -> int:
-        """Return the members with the parity of *stripe*, as a mask.
+        """Return the members with the parity of *stripe*, as a mask: bit i stands for member i.
 
         >>> bin(ParityGeometry(5, 2, 1).parity_mask(0))
         '0b10001'

@@ -60,20 +60,26 @@ class LoadBalance:
         self._balances = self.asks = False
 
     def tasks_wait(self) -> None:
-        """Balance from now on, because a task waits for a busy processor."""
+        """Begin to move tasks between busy processors at intervals, because a task waits.
+
+        Further calls change nothing until no task waits.
+        """
         if not self._balances and self._rules.balance_ns < FAR_NS:
             self._balances = True
             self._env.call_at(self._env.now + self._rules.balance_ns, self._rank, self._balance)
 
     def processor_is_idle(self) -> None:
-        """Let the idle processors ask for tasks from the next tick on, because a task waits."""
+        """Let the idle processors ask for tasks from the next tick on, until none waits.
+
+        A processor became idle, or a task waits although one is idle.
+        """
         ask_ns = self._rules.ask_ns
         if not self.asks and ask_ns:
             self.asks = True
             self._env.call_at((self._env.now // ask_ns + 1) * ask_ns, self._rank, self._ask)
 
     def take(self, cpu: int) -> bool:
-        """Move a task that is not hot to the empty queue of *cpu*; return whether there is one."""
+        """Move a waiting task that is not hot to the empty queue of *cpu*; return whether there was one."""
         return self._move(_longest(self._queues), cpu, self._env.now - self._rules.hot_ns)
 
     def _balance(self) -> None:

@@ -91,9 +91,10 @@ class Processors(Scheduler):
         return self._count
 
     def adopt(self, task: Task, seated: bool = False) -> Task:
-        """Let *task* need a processor from its start on, and return it.
+        """Let *task* need a processor from its start on, and return it; call this once, before the start.
 
-        *seated*: the task is a process, which keeps a seat; a kernel thread does not.
+        *seated*: the task is a process, which keeps a seat, and so is charged interrupts while it sleeps.  A
+        kernel thread does not.
         """
         task.scheduler = self
         task.seated = seated
@@ -184,8 +185,9 @@ class Processors(Scheduler):
     def interrupt(self, cost_ns: int, cpu: int = ANY_CPU) -> None:
         """Charge an interrupt of *cost_ns* on the processor *cpu*; `ANY_CPU`: on a random processor.
 
-        The task that runs on *cpu* is charged, and owes the time.  For a random processor, the owner of its
-        seat is charged.
+        The task that runs on *cpu* is charged, and owes the time: it lengthens its next work.  For a random
+        processor, the owner of its seat is charged, asleep or not.  Without such a task the interrupt costs
+        nothing.
         """
         task = self._runs[cpu] if cpu >= 0 else self._seats[int(self._uniform() * self._count)]
         if task is not None:
@@ -426,7 +428,10 @@ def _idle_near(runs: list[Task | None], cpu: int, node_cpus: int) -> int:
 
 
 def cond_resched(task: Task) -> Park | None:
-    """Let *task* give way if it should.  Yield the result, unless it is None."""
+    """Let *task* give its processor to a waiting task if it should.  Yield the result, unless it is None.
+
+    Kernel code that runs for long calls this; without a scheduler nothing happens.
+    """
     scheduler = task.scheduler
     if scheduler is None or not scheduler.contended or not scheduler.need_resched(task):
         return None
@@ -443,7 +448,10 @@ def work(task: Task, ns: int) -> Wait:
 
 
 def sleep(task: Task, ns: int, waits_for: str) -> Steps:
-    """Let *task* sleep for *ns*, with or without a scheduler."""
+    """Let *task* sleep for *ns*, with or without a scheduler; *waits_for* is the cause.  Use: `yield from`.
+
+    It gives up its seat, and goes on later if no processor is free then.
+    """
     task.waits_for = waits_for
     if task.scheduler is not None:
         task.scheduler.leave(task)

@@ -92,7 +92,7 @@ class RunQueue:
         return len(self._heap)
 
     def wakes(self, task: Task, current: Task, now_ns: int) -> None:
-        """Add *task*, which wakes while *current* has the processor."""
+        """Add *task*, which wakes at *now_ns* while *current* has the processor, with a fair virtual time."""
         self.go_on(current, now_ns)
         rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
@@ -107,7 +107,7 @@ class RunQueue:
             self._push(task, now_ns, task.virtual_ns + rules.granularity_ns)
 
     def go_on(self, current: Task, now_ns: int) -> None:
-        """update_min_vruntime: move ``floor_ns`` on, after *current* has run until *now_ns*."""
+        """Move ``floor_ns`` on, after *current* has run until *now_ns* (update_min_vruntime)."""
         running_ns = virtual_now(current, now_ns)
         first_ns = min((task.virtual_ns for *_, task in self._heap), default=running_ns)
         self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
@@ -127,7 +127,7 @@ class RunQueue:
         return min(max(average_ns - own_ns, 0), self._rules.most_lag_ns)
 
     def pop(self) -> Task:
-        """Remove the first task, which gets the processor, and return it."""
+        """Remove the first task, which gets the processor, and return it; there must be one."""
         *_, task = heappop(self._heap)
         self.movable -= task.bound < 0
         return task
@@ -157,9 +157,10 @@ class RunQueue:
         return True
 
     def takes_over(self, task: Task) -> bool:
-        """check_preempt_wakeup: return whether the first waiting task preempts *task*.
+        """Return whether the first waiting task preempts *task*, which runs; one must wait.
 
-        It does if *task* was far enough ahead in virtual time when the first task woke.
+        It does if *task* was far enough ahead in virtual time when the first task woke
+        (check_preempt_wakeup).
         """
         _, _, beyond_ns, first = self._heap[0]
         ran_ns = first.since_ns - task.since_ns

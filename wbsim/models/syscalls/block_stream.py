@@ -57,17 +57,17 @@ class BlockStream:
 
     @property
     def total_bytes(self) -> int:
-        """The bytes of all blocks."""
+        """The bytes that all calls of the stream write to all its files, whether written yet or not."""
         return sum(int(of_file.sizes.sum()) for of_file in self._blocks)
 
     def steps_for(self, count: int) -> int:
-        """Return the number of calls that write the first *count* bytes, or that of all calls."""
+        """Return the number of calls, from the first on, that write *count* bytes; at most all calls."""
         in_turn = zip_longest(*(of_file.sizes.tolist() for of_file in self._blocks), fillvalue=0)
         sizes = [size for turn in in_turn for size in turn if size]
         return min(int(np.searchsorted(np.cumsum(sizes), count)) + 1, self.total)
 
     def write(self, count: int) -> Steps:
-        """Make the next *count* calls.
+        """Make the next *count* calls, or fewer if ``until_ns`` comes before.  Use: `yield from`.
 
         Raises:
             NoSpace: too few blocks of the filesystem are free for a call.

@@ -44,7 +44,7 @@ class Family:
 
     @property
     def latencies(self) -> Latencies:
-        """The latencies of all system calls of the parent and its children."""
+        """The latencies of all system calls of the parent and its children, up to now."""
         if not self.job_latencies:
             return self._latencies
         together = Latencies()
@@ -53,7 +53,10 @@ class Family:
         return together
 
     def io_worker(self, child: Process, number: int) -> Process:
-        """Return a new thread of *child* that makes writes of its ring, the worker with this *number*."""
+        """Return a new thread of *child* that makes writes of its ring, the worker with this *number*.
+
+        Its times count with those of *child*; `Ring` starts it.
+        """
         name = f"{PROCESS} {self.children.index(child)}/{IO_WORKER} {number}"
         worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), child.latencies)
         self.io_workers.append(worker)
@@ -62,25 +65,32 @@ class Family:
 
     @property
     def system_ns(self) -> int:
-        """Return the system time of all children: work and spinning, as time(1) sees it."""
+        """Return the system time (ns) of all children so far, as `system_ns_of` has it."""
         return self.system_ns_of(self.children)
 
     @property
     def user_ns(self) -> int:
-        """Return the user time of all children, with the pauses through which they spun."""
+        """Return the user time (ns) of all children so far, with the pauses through which they spun."""
         return self.user_ns_of(self.children)
 
     def system_ns_of(self, children: Sequence[Process]) -> int:
-        """Return the system time of some *children*, as of a job, and of the workers of their rings."""
+        """Return the system time (ns) of some *children*, as of a job, and of the workers of their rings.
+
+        It is work in the kernel, spinning and interrupts so far, as time(1) sees it.
+        """
         workers = [worker for child in children for worker in self._workers_of.get(child, ())]
         return sum(system_ns(child.task, child.spent) for child in (*children, *workers))
 
     def user_ns_of(self, children: Sequence[Process]) -> int:
-        """Return the user time (ns) of some *children*, with the pauses through which they spun."""
+        """Return the user time (ns) of some *children* so far, with the pauses through which they spun."""
         return sum(child.spent.user + child.spent.pause for child in children)
 
     def fork(self, child: Process, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
-        """fork(2): the parent takes *fork_ns* to start *child*, which begins *start_ns* later."""
+        """Let the parent take *fork_ns* to start *child*, which runs *steps* from *start_ns* later on.
+
+        Use: `yield from`, in the parent; *child* then runs by itself.  A `CallError` in *steps* ends the
+        child early, and ``failed`` counts it.
+        """
         yield self.prints(fork_ns)
         child.forked()
         child.task.on_exit = self._exited
@@ -96,12 +106,12 @@ class Family:
             yield child.exits()
 
     def prints(self, ns: int) -> int:
-        """Let the parent take *ns* to print; yield the result."""
+        """Charge the parent *ns* for a fork or for printing; return *ns*, which it must yield."""
         self.parent.spent.fork += ns
         return ns
 
     def wait(self) -> Steps:
-        """wait(2): the parent sleeps until no child is running."""
+        """Let the parent sleep until no child is running (wait(2)).  Use: `yield from`."""
         while self.live_count:
             self._waits = True
             self.parent.task.waits_for = CHILDREN
@@ -109,11 +119,17 @@ class Family:
             self._waits = False
 
     def wait_for(self, ns: int) -> Steps:
-        """Let the parent sleep for *ns* while its children run."""
+        """Let the parent sleep for *ns* while its children run, as fio does between two looks.
+
+        Use: `yield from`.
+        """
         return sleep(self.parent.task, ns, CHILDREN)
 
     def rest(self, ns: int) -> Steps:
-        """Let the parent of an endless program sleep for *ns*, which lengthens no run (`Spent.paced`)."""
+        """Let the parent of an endless program sleep for *ns* between two rounds.  Use: `yield from`.
+
+        Unlike `TimedCaller.pause`, this does not count as `Spent.paced`, because it lengthens no run.
+        """
         return sleep(self.parent.task, ns, PAUSE)
 
     def _exited(self) -> None:

@@ -60,6 +60,9 @@ def percentile(bins: Mapping[int, int], percent: float) -> int:
 
     >>> percentile({100: 90, 5_000: 10}, 90), percentile({100: 90, 5_000: 10}, 99)
     (100, 5000)
+
+    Raises:
+        ValueError: *bins* has no calls.
     """
     rank, count = -(-sum(bins.values()) * round(percent * 10) // 1_000), 0
     for middle in sorted(bins):
@@ -134,7 +137,10 @@ class Latency:
         self.max_ns: i64 = 0
 
     def add(self, ns: int, waited_ns: i64 = 0, cause: str = "", calls: i64 = 1) -> None:
-        """Count *calls* calls that took *ns* each; *waited_ns* were waits, the longest one for *cause*."""
+        """Count *calls* calls that took *ns* each.
+
+        *waited_ns* of each were waits, the longest of them for *cause*.
+        """
         number = bin_of(ns)
         group = self._groups[number >> _BITS]
         if not group:
@@ -155,7 +161,7 @@ class Latency:
             waits.sums_ns[number >> _BITS].total += waited_ns * calls
 
     def include(self, other: Latency) -> None:
-        """Count the calls of *other*, too."""
+        """Count the calls of *other* here, too, with their waits; *other* stays as it is."""
         for number, more_of in enumerate(other._groups):
             if more_of and not self._groups[number]:
                 self._groups[number] = [_Sum() for _ in range(_GROUP_BINS)]
@@ -234,7 +240,7 @@ class Latencies:
         return {name: latency for name, latency in self._kinds().items() if latency.count}
 
     def include(self, other: Latencies) -> None:
-        """Count the calls of *other*, too."""
+        """Count the calls of *other* here, too, kind by kind; *other* stays as it is."""
         kinds = self._kinds()
         for name, latency in other._kinds().items():
             kinds[name].include(latency)

@@ -113,7 +113,11 @@ class Process(SyncingWriter):
     # -- names
 
     def mkdir(self, path: str) -> Generator[Wait, None, Folder]:
-        """Return the directory at *path*; make it if it does not exist (mkdir -p, and open)."""
+        """Return the directory at *path*, opened; make it if it does not exist (mkdir -p).
+
+        Use: `yield from`.
+        It counts as a mkdir(2) only if time passed.
+        """
         sb, began_ns = self._mount_of(path), self._env.now
         self.began(0)
         folder = Folder(sb, (yield from sb.directory(self.thread, path)))
@@ -122,9 +126,10 @@ class Process(SyncingWriter):
         return folder
 
     def creat(self, folder: Folder, pages: int = 0, closes: bool = False) -> Generator[Wait, None, Inode]:
-        """creat(2) of a new file in *folder*; return the inode.
+        """Make a new file in *folder* (creat(2)); return the inode.  Use: `yield from`.
 
-        *pages*: a write(2) of so many pages follows at once.  *closes*: the close(2) follows at once instead.
+        *pages*: `write` of so many pages must follow at once, and counts the call.  *closes*: `close` must
+        follow at once instead.
         """
         if folder is not self._folder:
             self._folder, self._priced = folder, 0
@@ -146,10 +151,10 @@ class Process(SyncingWriter):
         return inode
 
     def open(self, path: str, truncates: bool = False, creates: bool = True) -> Generator[Wait, None, Inode]:
-        """open(2): return the inode of the file at *path*; make it if there is none and *creates* (O_CREAT).
+        """Open the file at *path*; return its inode.  Use: `yield from`.
 
-        *truncates*: a file that exists loses its pages (O_TRUNC).  Left out: the time to look up the name of
-        a file that exists.
+        If there is none, it is made if *creates* (O_CREAT).  *truncates*: a file that exists loses its pages
+        (O_TRUNC).  Left out: the time to look up the name of a file that exists.
 
         Raises:
             NoFile: there is no file, and the call does not make one.
@@ -189,15 +194,17 @@ class Process(SyncingWriter):
         return None if dentry is None or dentry.opens < 2 else dentry.i_rwsem
 
     def pages_of(self, path: str) -> int:
-        """stat(2) of a path in no time: return the size of the file (pages), -1 if there is none.
+        """Return the size of the file at *path* (pages), in no time; -1 if there is none.
 
-        fio looks at its files this way before it begins.
+        fio looks at its files this way before it begins, and after it removes them (stat(2)).
         """
         dentry = self._mount_of(path).dentries.get(path)
         return -1 if dentry is None or dentry.inode is None else size_of(dentry.inode)
 
     def unlink_file(self, path: str) -> Steps:
-        """unlink(2) of the file at *path*, whose inode is cached and freed after its last close(2).
+        """Remove the name *path* of a file, whose inode is cached (unlink(2)).  Use: `yield from`.
+
+        The inode and its blocks are freed now, or after the last close(2) if a process has it open.
 
         Raises:
             NoFile: there is no file.
@@ -211,9 +218,10 @@ class Process(SyncingWriter):
         self.end_call(self.latencies.unlink)
 
     def rename(self, path: str, new_path: str) -> Steps:
-        """rename(2) of the file at *path*, which replaces the file at *new_path*, if there is one.
+        """Rename the file at *path*, which replaces the file at *new_path*, if there is one.
 
-        Both lie on one filesystem.
+        Use: `yield from`.
+        Both lie on one filesystem.  ext4 may first start the writeback of the file.
 
         Raises:
             NoFile: there is no file at *path*.
@@ -250,19 +258,29 @@ class Process(SyncingWriter):
         yield from filesystem.names.free_inode(self.thread, inode)
 
     def stat(self, sb: MountedSuperblock) -> Steps:
-        """stat(2) of a file on *sb* whose inode is not cached; `returns` must follow."""
+        """Look up a file on *sb* whose inode is not cached (stat(2)).  Yield the result.
+
+        `returns` must follow: it ends the call and counts its latency.
+        """
         self.begins()
         self.returning = self.latencies.stat
         return sb.filesystem.names.look_up(self)
 
     def bulkstat(self, sb: MountedSuperblock) -> Steps:
-        """XFS_IOC_BULKSTAT, for one inode of *sb*; `returns` must follow."""
+        """Read one inode of *sb* without its name (XFS_IOC_BULKSTAT).  Yield the result.
+
+        `returns` must follow: it ends the call and counts its latency.
+        """
         self.begins()
         self.returning = self.latencies.bulkstat
         return sb.filesystem.names.bulkstat(self)
 
     def unlink(self, sb: MountedSuperblock) -> Steps:
-        """unlink(2) of an empty file on *sb* whose inode is not cached; `returns` must follow."""
+        """Remove an empty file on *sb* whose inode is not cached (unlink(2)).  Yield the result.
+
+        `returns` must follow: it ends the call and counts its latency.  A file with a path goes through
+        `unlink_file`.
+        """
         self.begins()
         self.returning = self.latencies.unlink
         return sb.filesystem.names.unlink(self)
@@ -270,9 +288,10 @@ class Process(SyncingWriter):
     # -- files
 
     def write(self, inode: Inode, pages: int, closes: bool = False) -> Wait:
-        """write(2) of *pages* complete pages behind the end of the open file *inode* (O_APPEND).
+        """Write *pages* complete pages behind the end of *inode* (O_APPEND, write(2)).  Yield the result.
 
-        *closes*: the close(2) of the file follows at once.
+        Behind a `creat` with *pages*, this is that write.  *closes*: `close` must follow at once; the wait
+        then covers it.
         """
         copied_ns, folder = self.then_ns, self._folder
         if not copied_ns or folder is None:
@@ -312,7 +331,7 @@ class Process(SyncingWriter):
         return self._paid_ns
 
     def pwrite(self, inode: Inode, page: int, pages: int) -> Steps:
-        """pwrite(2) of *pages* complete pages of the open file *inode* from the page number *page* on.
+        """Write *pages* complete pages of the open file *inode* from page *page* on.  Use: `yield from`.
 
         Raises:
             NoSpace: too few blocks are free; the first of the pages may be written.
@@ -321,7 +340,11 @@ class Process(SyncingWriter):
         return self._after_lead(self.latencies.write, _alone(self, inode, call))
 
     def close(self, inode: Inode) -> Wait | None:
-        """close(2), and the return to user mode.  Yield the result, unless it is None."""
+        """Close *inode*, and return to user mode (close(2)).  Yield the result, unless it is None.
+
+        The last close ends in the filesystem, and frees an inode whose name is gone.  Some truncated files
+        are written back first.
+        """
         folder = self._folder
         if not self._closes or self._dentries or folder is None or folder.sb is not inode.sb:
             return self._close(inode)
@@ -356,7 +379,7 @@ class Process(SyncingWriter):
             yield rest
 
     def exits(self) -> Steps:
-        """exit(2): close all files that the process has open by their names."""
+        """Close all files that the process has open by their names (exit(2)).  Use: `yield from`."""
         self.then_ns, self._creates = 0, False
         for inode in list(self._dentries):
             if (ready := self.close(inode)) is not None:
@@ -368,15 +391,21 @@ class Process(SyncingWriter):
             inode.sb.filesystem.close(inode, dentry is not None)
 
     def fallocate(self, inode: Inode, pages: int, keeps_size: bool = False) -> Steps:
-        """fallocate(2): give blocks to the first *pages* pages of the open file *inode*.
+        """Give blocks to the first *pages* pages of the open file *inode* (fallocate(2)).  Use: `yield from`.
 
         The file becomes as long, unless *keeps_size*.
+
+        Raises:
+            NoSpace: the filesystem has too few free blocks.
         """
         call = inode.sb.filesystem.preallocate(self.thread, inode, pages, keeps_size)
         return self._after_lead(self.latencies.fallocate, _alone(self, inode, call))
 
     def ftruncate(self, inode: Inode, pages: int) -> Steps:
-        """ftruncate(2): make the open file *inode* *pages* pages long."""
+        """Make the open file *inode* *pages* pages long, longer or shorter (ftruncate(2)).
+
+        Use: `yield from`.
+        """
         call = inode.sb.filesystem.truncate(self.thread, inode, pages)
         return self._after_lead(self.latencies.ftruncate, _alone(self, inode, call))
 
@@ -398,9 +427,9 @@ class SystemCalls:
     tick_ns: int
 
     def process(self, thread: Thread, factors: Draws, latencies: Latencies) -> Process:
-        """Return a process that runs in *thread*; *factors* vary the work of its calls.
+        """Return a process that runs in *thread*; *factors* (mean 1) vary the work of its calls.
 
-        *latencies*: those of its program.
+        *latencies* count its calls; the processes of a program may share them.
         """
         return Process(
             env=self.env, thread=thread, mount_of=self.mount_of, costs=self.costs, throttle=self.throttle,

@@ -82,7 +82,9 @@ class Ring:
         self._error: CallError | None = None  # of a write that a worker has made
 
     def wait_for_place(self) -> Steps:
-        """Let the process sleep, if as many writes are in flight as may be, until one has ended.
+        """Let the process sleep until it may make another write: fewer than *depth* are in flight.
+
+        Use: `yield from`, before each write.
 
         Raises:
             CallError: a write of a worker has failed.
@@ -93,18 +95,24 @@ class Ring:
             raise self._error
 
     def wait(self) -> Park:
-        """Let the process sleep until a write has ended.  Yield the result."""
+        """Let the process sleep until one of its writes has ended.  Yield the result."""
         self._waits = True
         self._process.task.waits_for = RING
         return PARK
 
     def drain(self) -> Steps:
-        """Let the process sleep until all writes have ended."""
+        """Let the process sleep until no write is in flight.  Use: `yield from`.
+
+        It does so before it closes its files.
+        """
         while self.in_flight:
             yield self.wait()
 
     def is_free(self, inode: Any) -> bool:
-        """Return whether the times of *inode* are those of this tick, and no worker writes to it."""
+        """Return whether a write to *inode* could be done at once, without a worker.
+
+        Its time stamps must be those of this tick, and no worker may write to it.
+        """
         return self._ticks.get(inode) == self._env.now // self._tick_ns and inode not in self._busy
 
     def tick_left_ns(self) -> int:
@@ -115,7 +123,10 @@ class Ring:
         return self._tick_ns - self._env.now % self._tick_ns
 
     def takes(self, inode: Any, pages: NDArray[np.int64]) -> bool:
-        """Return whether a write to *pages* of *inode* is done at once."""
+        """Return whether a write to *pages* of *inode* is done by the process at once; else call `hand_over`.
+
+        Nothing is written yet; the throttle's account may be settled.
+        """
         if not self._tries or not self.is_free(inode):
             return False
         if inode.sb.filesystem.writes_at_once(inode, pages) < len(pages):
@@ -124,14 +135,15 @@ class Ring:
         return not process.due(inode.wb) or process.passes(inode.wb)
 
     def lock(self, inode: Any, pages: NDArray[np.int64]) -> None:
-        """Take the inode's lock for a moment, for a write that the ring `takes` now."""
+        """Take the inode's lock for a moment, in no time, for a write that the ring `takes` now."""
         waits = inode.sb.filesystem.write_lock(self._process.thread, inode, pages, 1)
         assert waits is None, "the lock is free"
 
     def hand_over(self, inode: Any, pages: NDArray[np.int64], write_ns: int, began_ns: int) -> int:
-        """io_wq_enqueue: queue a write for a worker; return the time (ns) that this takes to wake one.
+        """Queue a write to *pages* of *inode* for a worker; return the time (ns) that waking one takes.
 
-        The write takes *write_ns*, and the process began it at *began_ns*.
+        The process must wait for that time; 0: none.  The write takes *write_ns*, and its latency counts from
+        *began_ns*.
         """
         self.in_flight += 1
         self._queued.setdefault(inode, []).append(_Call(pages, write_ns, began_ns))

@@ -129,7 +129,11 @@ class Stream:
         self._user_ns, self._system_ns = calls.user_ns / calls.pages, calls.system_ns / calls.pages
 
     def write(self, count: int) -> Generator[Wait, None, None]:
-        """Write the next *count* pages, or parts of pages, step by step, or several steps as one event.
+        """Write the next *count* pages, or parts of pages; several calls may be one event.
+
+        Use: `yield from`.
+        It ends early if ``until_ns`` comes before, but never within a call.  With a ring, some writes may
+        still be in flight.
 
         Raises:
             NoSpace: too few blocks are free for a write.
@@ -214,16 +218,22 @@ class Stream:
 
     @property
     def written_bytes(self) -> int:
-        """The bytes that are written."""
+        """The bytes that the calls so far have written, or handed to workers of a ring."""
         return self.done * PAGE_BYTES // self._a_page
 
     @property
     def total_bytes(self) -> int:
-        """The bytes of all files."""
+        """The bytes that all calls of the stream write to all its files, whether written yet or not.
+
+        A process that writes its files several times has a stream for each pass.
+        """
         return self.total * PAGE_BYTES // self._a_page
 
     def steps_for(self, count: int) -> int:
-        """Return how many pages, or parts of pages, the calls for the first *count* bytes write."""
+        """Return how many pages, or parts of pages, the calls for the first *count* bytes write.
+
+        Calls are whole, so this may be more than *count*, but at most ``total``.
+        """
         calls = -(-count * self._a_page // (PAGE_BYTES * self._pages))
         return min(self.total, calls * self._pages)
 

@@ -55,7 +55,10 @@ class Syncs:
         self._perform = perform
 
     def sync(self, thread: Thread) -> Steps:
-        """sync(2): write back all superblocks."""
+        """Write back all superblocks, and wait (sync(2)).  Use: `yield from`.
+
+        *thread* waits for the flushers, or does the work that they drop.
+        """
         superblocks = self._superblocks
         for bdi in dict.fromkeys(sb.bdi for sb in superblocks):
             for wb in bdi.wbs:
@@ -67,7 +70,10 @@ class Syncs:
             yield from sb.filesystem.sync_fs(thread)
 
     def syncfs(self, thread: Thread, sb: MountedSuperblock) -> Steps:
-        """syncfs(2): writeback_inodes_sb, then the steps of sync(2) for *sb* alone."""
+        """Write back *sb*, and wait (syncfs(2)).  Use: `yield from`.
+
+        Like `sync`, but for one superblock, and the first work is waited for, too (writeback_inodes_sb).
+        """
         for wb in sb.bdi.wbs:
             if len(wb):
                 yield from self._have_done(thread, wb, Work("start", self._cache.dirty, sb))
@@ -89,10 +95,10 @@ class Syncs:
             yield from self._perform(thread, wb, work)
 
     def fsync(self, thread: Thread, inode: Inode, datasync: bool = False) -> Steps:
-        """fsync(2) of *inode*: write its dirty pages, and wait for writeback and the log.
+        """Let *thread* write the dirty pages of *inode*, and wait for writeback and the log.
 
+        Use: `yield from`.
         *datasync*: fdatasync(2), which does not wait for time stamps.
-
         NOTE: each sleep of the caller ends with wake-ups: of the task itself, and of the workers on the way.
         These convert extents and write the log.  Here all of them follow the last one's work.  Other waits
         for kernel threads take no time for wake-ups, because costs were fitted without it.
@@ -116,7 +122,10 @@ class Syncs:
         yield from sleep(thread.task, sum(self._wakes.next_ns() for _ in range(count)), WAKE_UP)
 
     def flush(self, thread: Thread, inode: Inode) -> Steps:
-        """filemap_flush: *thread* itself starts the writeback of all dirty pages of *inode*, and goes on."""
+        """Let *thread* start the writeback of all dirty pages of *inode*, without a wait for its end.
+
+        Use: `yield from`.  close(2) and rename(2) call it for files that replace others (filemap_flush).
+        """
         while inode.i_sync is not None:
             yield from inode.i_sync.wait(thread)
         if inode.dirty_pages:

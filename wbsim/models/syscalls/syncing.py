@@ -35,24 +35,30 @@ class SyncingWriter(Writer):
         self._syncs = syncs
 
     def fsync(self, inode: Inode) -> Steps:
-        """fsync(2) of the open file *inode*."""
+        """Write the open file *inode* and wait until it is on disk (fsync(2)).  Use: `yield from`."""
         return self._after_lead(self.latencies.fsync, self._syncs.fsync(self.thread, inode))
 
     def fdatasync(self, inode: Inode) -> Steps:
-        """fdatasync(2) of the open file *inode*."""
+        """Write the data of the open file *inode* and wait until it is on disk (fdatasync(2)).
+
+        Use: `yield from`.
+        """
         call = self._syncs.fsync(self.thread, inode, datasync=True)
         return self._after_lead(self.latencies.fdatasync, call)
 
     def write_sync(self, inode: Inode, datasync: bool) -> Steps:
-        """generic_write_sync: what O_SYNC or, with *datasync*, O_DSYNC adds to a write(2) of *inode*."""
+        """Do what O_SYNC or, with *datasync*, O_DSYNC adds to a write(2) of *inode*.  Yield the result.
+
+        It counts in the latency of the write, not of an fsync(2) (generic_write_sync).
+        """
         return self._syncs.fsync(self.thread, inode, datasync)
 
     def syncfs(self, path: str) -> Steps:
-        """syncfs(2) of the filesystem at *path*."""
+        """Write back the filesystem of *path*, and wait (syncfs(2)).  Use: `yield from`."""
         return self._after_lead(self.latencies.syncfs, self._syncs.syncfs(self.thread, self._mount_of(path)))
 
     def sync(self) -> Steps:
-        """sync(2)."""
+        """Write back all filesystems, and wait (sync(2)).  Use: `yield from`."""
         return self._after_lead(self.latencies.sync, self._syncs.sync(self.thread))
 
     def _after_lead(self, latency: Latency, call: Steps) -> Steps:

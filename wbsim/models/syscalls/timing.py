@@ -39,9 +39,10 @@ class TimedCaller(Caller):
         return self.factor
 
     def works(self, user_ns: int, system_ns: int) -> None:
-        """Let the program work before its next call, and draw the factor by which the next calls vary.
+        """Note the program's work before its next call, and draw the factor by which the next calls vary.
 
-        It works for *user_ns* itself and for *system_ns* in calls that have no method here.
+        No time passes yet: the first wait of the call that `begins` covers it.  The program works for
+        *user_ns* itself, and for *system_ns* in calls that have no method here.
         """
         self.spent.user += user_ns
         self.spent.program += system_ns
@@ -51,9 +52,9 @@ class TimedCaller(Caller):
         self.factor = self._factors.next()
 
     def runs(self, user_ns: int, system_ns: int = 0, write_ns: int = 0) -> Wait:
-        """Let the program work now, for *write_ns* in write(2) and for the other times as in `works`.
+        """Let the program work for *user_ns* and *system_ns*, as in `works`, and *write_ns* in write(2).
 
-        Yield the result.
+        Yield the result.  The time passes now, with what the task owes to interrupts.
         """
         self.spent.user += user_ns
         self.spent.program += system_ns
@@ -61,9 +62,10 @@ class TimedCaller(Caller):
         return work(self.task, user_ns + system_ns + write_ns)
 
     def pause(self, ns: int, spin_ns: int = 0) -> Steps:
-        """Pause for *ns*, because the program's options say so: spin if *ns* is below *spin_ns*, else sleep.
+        """Pause for *ns*, as the program's options say.  Use: `yield from`.
 
-        The pause counts as time that the program itself sets (`Spent.paced`).
+        The task spins if *ns* is below *spin_ns*, and else sleeps.  The pause counts as time that the program
+        itself sets (`Spent.paced`).
         """
         if ns < spin_ns:
             self.spent.pause += ns
@@ -73,17 +75,26 @@ class TimedCaller(Caller):
         self.spent.paced += ns
 
     def is_on_schedule(self, since_ns: int) -> None:
-        """Count all time since *since_ns* as time that the program itself sets: it has just waited for it."""
+        """Count all time since *since_ns* as paced: the program has just waited for its own schedule.
+
+        This replaces `Spent.paced`.  A program with a rate calls it after each pause.
+        """
         self.spent.paced = self._env.now - since_ns
 
     def begins(self) -> None:
-        """Begin a call, whose first wait covers ``lead_ns``."""
+        """Begin a call, behind the program's work that `works` noted: move that work to ``lead_ns``.
+
+        The first wait of the call must cover ``lead_ns``; the latency counts from its end.
+        """
         self._began_ns = self._env.now + self._own_ns
         self.task.waited_ns = self.task.longest_wait_ns = 0
         self.lead_ns, self._ahead_ns, self._own_ns = self._ahead_ns, 0, 0
 
     def began(self, ago_ns: i64) -> None:
-        """Say that a call began *ago_ns* before now, because one wait covers it and work before it."""
+        """Set the begin of the present call to *ago_ns* before now, for its latency.
+
+        One wait has covered the call and the program's work before it.
+        """
         self._began_ns = self._env.now - ago_ns
         self.task.waited_ns = self.task.longest_wait_ns = 0
 
@@ -92,7 +103,10 @@ class TimedCaller(Caller):
         self._began_ns += ns
 
     def end_call(self, latency: Latency, ago_ns: i64 = 0) -> None:
-        """Count in *latency* the call that ended *ago_ns* before now; the next call may begin there."""
+        """Count in *latency* the call that ended *ago_ns* before now, with its waits.
+
+        The next call may begin there.
+        """
         task, now = self.task, i64(self._env.now)
         end_ns = now - ago_ns
         latency.add(end_ns - self._began_ns, task.waited_ns, task.longest_wait)
@@ -107,14 +121,14 @@ class TimedCaller(Caller):
         return None
 
     def ends_after(self, latency: Latency, wait: Wait) -> Steps:
-        """End a call after *wait*, which may be 0."""
+        """Wait for *wait*, which may be 0, and end the call then.  Yield the result."""
         yield wait
         self.end_call(latency)
 
     def returns(self) -> Wait | None:
-        """exit_to_user_mode: give the processor to another task that should have it.
+        """Return to user mode: give the processor to another task that should have it (cond_resched).
 
-        Yield the result, unless it is None.  It ends a stat, bulkstat or unlink, which it must follow.
+        Yield the result, unless it is None.  It also ends a stat, bulkstat or unlink, which it must follow.
         """
         ready, latency = cond_resched(self.task), self.returning
         if latency is None:

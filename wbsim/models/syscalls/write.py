@@ -47,9 +47,9 @@ class Writer(TimedCaller):
         self.punt_ns = costs.punt_ns or 0
 
     def forked(self) -> None:
-        """Begin as a new process, whose account with the throttle is empty.
+        """Begin as a new process: its account with the throttle is empty.
 
-        A child does not inherit what its parent has dirtied.
+        A child does not inherit what its parent has dirtied.  `Family.fork` calls this.
         """
         self._dirtier = self._throttle.dirtier()
 
@@ -60,7 +60,7 @@ class Writer(TimedCaller):
         return costs.call_ns + folios * (costs.folio_ns or 0) + pages * (costs.page_ns + sb.block_ns)
 
     def search_ns(self, pages: int, extents: float, sb: Superblock) -> float:
-        """Return the mean time that a write(2) at a random place takes longer than one that goes on.
+        """Return the mean time (ns) that a write(2) at a random place takes longer than one that goes on.
 
         The file on *sb* has *pages* pages, and its tree in memory *extents* extents.
         """
@@ -68,9 +68,13 @@ class Writer(TimedCaller):
         return of_page + sb.cold_extent_ns * _doublings(extents, _CACHED_EXTENTS)
 
     def put(self, inode: Inode, pages: NDArray[np.int64], call_pages: int, calls: int = 1) -> Wait:
-        """Make the copied *pages* dirty, *call_pages* pages in each call, with the filesystem's work between.
+        """Make the copied *pages* (numbers) of *inode* dirty, *call_pages* pages in each call.
 
-        *calls* calls begin with these pages.  Yield the result unless it is 0, and then ask `due`.
+        The filesystem's work between, and the inode's lock, are included.  *calls* calls begin with these
+        pages.  Yield the result unless it is 0, and then ask `due`.
+
+        Raises:
+            NoSpace: no block is free; the error comes up where the result is yielded.
         """
         waits = inode.sb.filesystem.write_lock(self.thread, inode, pages, calls)
         if waits is not None:
@@ -78,7 +82,7 @@ class Writer(TimedCaller):
         return self.put_locked(inode, pages, call_pages)
 
     def put_locked(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> Wait:
-        """Do what `put` does, for a call that has taken the inode's lock at its begin."""
+        """Do what `put` does, and yield the same, for a call that has taken the inode's lock at its begin."""
         done, wait = self._dirty(inode, pages, call_pages)
         if done == len(pages):
             return wait
@@ -109,12 +113,19 @@ class Writer(TimedCaller):
         return done, self.mark_dirty(inode, clean, 0)
 
     def account(self, wb: Wb, pages: int) -> None:
-        """Count *pages* pages of an inode of *wb* that become dirty; `mark_dirty` follows."""
+        """Count *pages* pages of an inode of *wb* that become dirty, in *wb* and with the throttle.
+
+        The caller calls `mark_dirty` next.
+        """
         wb.account_dirtied(pages)
         self._dirtier.dirtied(pages)
 
     def mark_dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
-        """__mark_inode_dirty after *pages* pages became dirty; then work for *then_ns*.  Yield the result."""
+        """Add *pages* to the dirty pages of *inode*; then work for *then_ns*.  Yield the result.
+
+        A clean inode goes on the list of its context, under the list lock.  Otherwise the result is *then_ns*
+        (__mark_inode_dirty).
+        """
         clean = inode.dirty_pages == 0 and pages > 0 and inode.i_sync is None
         inode.dirty_pages += pages
         if not clean:
@@ -125,7 +136,7 @@ class Writer(TimedCaller):
         return inode.wb.lock.section(self.task, self._mark_ns, then_ns)
 
     def mark_and_balance(self, inode: Inode, pages: int) -> Steps:
-        """Do what `mark_dirty` and then `balance` do."""
+        """Do what `mark_dirty` and then `balance` do.  Use: `yield from`."""
         yield self.mark_dirty(inode, pages, 0)
         yield from self.balance(inode.wb)
 
@@ -143,11 +154,18 @@ class Writer(TimedCaller):
         return dirtier.nr_dirtied >= self._throttle.poll_pages(wb, dirtier)
 
     def passes(self, wb: Wb) -> bool:
-        """Return whether `balance` would not hold this process back; then `due` is answered."""
+        """Return whether `balance` would not hold this process back.
+
+        If so, its account is settled as after `balance`, so `due` is False.  A ring asks this (BDP_ASYNC).
+        """
         return self._throttle.passes(wb, self._dirtier)
 
     def balance(self, wb: Wb) -> Steps:
-        """balance_dirty_pages: let the throttle hold this process back because of *wb*."""
+        """Let the throttle hold this process back because of *wb*, for as long as it says.
+
+        Use: `yield from`.
+        The process calls this when it is `due`, after a write (balance_dirty_pages).
+        """
         return self._throttle.balance(self.thread, wb, self._dirtier)
 
 

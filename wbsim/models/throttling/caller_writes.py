@@ -45,7 +45,10 @@ class RecentDirtier(Member, Dirtier):
 
 
 def lowered(limit: int, dirtiers: Proportions, dirtier: RecentDirtier) -> int:
-    """task_dirty_limit: return *limit* (pages) less up to an eighth, by *dirtier*'s share of dirtying."""
+    """Return *limit* (pages) less up to an eighth, by *dirtier*'s share of the recent dirtying.
+
+    The share is aged first (task_dirty_limit).
+    """
     dirtiers.age(dirtier)
     return limit - limit // 8 * dirtier.recent // dirtiers.whole
 
@@ -119,7 +122,11 @@ class CallerWrites(Throttle):
         return False
 
     def balance(self, thread: Thread, wb: Wb, dirtier: RecentDirtier) -> Steps:
-        """balance_dirty_pages: write back 1.5 times the dirtied pages, or wait until other threads did."""
+        """Let *thread* write back 1.5 times the dirtied pages, or wait until other threads did.
+
+        Use: `yield from`.  Below the limits it goes on at once.  Background writeback may start
+        (balance_dirty_pages).
+        """
         cache, flushers, start_ns = self._cache, self._flushers, self._env.now
         chunk = max(dirtier.nr_dirtied, self._ratelimit_pages) * 3 // 2
         self._dirtiers.add(dirtier, dirtier.nr_dirtied)

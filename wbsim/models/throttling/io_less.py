@@ -66,11 +66,14 @@ class Limit:
         self._stamp = 0
 
     def hard(self, thresholds: Thresholds) -> int:
-        """Return hard_dirty_limit (pages): the threshold, or ``limit`` if that is higher."""
+        """Return the hard limit (pages): that of *thresholds*, or ``limit`` if that is higher."""
         return max(thresholds.limit, self.limit)
 
     def update(self, now: int, threshold: int, dirty_and_writeback: int) -> None:
-        """update_dirty_limit, at most every 200 ms; *now* in jiffies."""
+        """Let ``limit`` (pages) follow *threshold* (pages), at most every 200 ms; *now* in jiffies.
+
+        It rises at once, and falls slowly, but not below *dirty_and_writeback* (update_dirty_limit).
+        """
         if now - self._stamp < self._hz // 5:
             return
         self._stamp = now
@@ -100,9 +103,10 @@ class Control:
         self.bandwidth.start(spec.initial_bandwidth // PAGE_BYTES)
 
     def update(self, now: int, start: int, thresholds: Thresholds | None) -> None:
-        """bdi_update_bandwidth, at most every 200 ms; *now* and *start* in jiffies.
+        """Update the estimates of the context, at most every 200 ms; *now* and *start* in jiffies.
 
-        The flusher passes no *thresholds*, which updates only the write bandwidth.
+        *start*: when the caller's slice or wait began.  The flusher passes no *thresholds*, which updates
+        only the write bandwidth (bdi_update_bandwidth).
         """
         bandwidth, wb, cache = self.bandwidth, self.wb, self._cache
         elapsed = now - bandwidth.stamp
@@ -118,7 +122,10 @@ class Control:
         bandwidth.stamp = now
 
     def position_ratio(self, thresholds: Thresholds) -> int:
-        """Return bdi_position_ratio in 10-bit fixed point: 1024 keeps the rate; 0 from the hard limit on."""
+        """Return by how much the rate of writers must change, in 10-bit fixed point: 1024 keeps the rate.
+
+        It is 0 from the hard limit on (bdi_position_ratio).
+        """
         dirty_and_writeback, wb_dirty, avg_write = (
             self._cache.dirty_and_writeback,
             self.wb.dirty_and_writeback,
@@ -147,12 +154,18 @@ class Control:
         return ratio
 
     def max_pause(self) -> int:
-        """Return bdi_max_pause (jiffies): at most 200 ms, less while few pages of the context are dirty."""
+        """Return the longest pause (jiffies), at most 200 ms (bdi_max_pause).
+
+        It is shorter while few pages of the context are dirty.
+        """
         divisor = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
         return int(min(self.wb.dirty_and_writeback // divisor + 1, max(self._hz // 5, 1)))
 
     def min_pause(self, max_pause: int, task_ratelimit: int) -> tuple[int, int]:
-        """Return bdi_min_pause: the shortest useful pause (jiffies), and the pages until the next check."""
+        """Return the shortest useful pause (jiffies), and the pages until the next check after it.
+
+        *max_pause* in jiffies, *task_ratelimit* in pages per s (bdi_min_pause).
+        """
         hz, dirty_ratelimit = self._hz, self.bandwidth.dirty_ratelimit
         target = max(1, hz // 100)
         log_ratio = _ilog2(self.bandwidth.avg_write) - _ilog2(dirty_ratelimit)
@@ -243,7 +256,10 @@ class IoLessThrottle(Throttle):
         return dirtier.nr_dirtied_pause
 
     def balance(self, thread: Thread, wb: Wb, dirtier: PausedDirtier) -> Steps:
-        """balance_dirty_pages: sleep as long as this task's share of the bandwidth demands."""
+        """Let *thread* sleep as long as this task's share of the bandwidth demands.  Use: `yield from`.
+
+        Below the thresholds it goes on at once.  Background writeback may start (balance_dirty_pages).
+        """
         jiffy_ns = self._jiffy_ns
         start = self._env.now // jiffy_ns
         while (pause := self._pause(wb, dirtier, start)) is not None:
@@ -307,10 +323,11 @@ class IoLessThrottle(Throttle):
         return _Pause(pause, now, next_pages, bool(task_ratelimit))
 
     def carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
-        """Credit *dirtier* with a pause that is too short, unless its think time exceeds a second.
+        """Settle the account of *dirtier*, whose pause is too short to be made: the next one makes up for it.
 
-        *pause*, *period* and *now* are jiffies.  A pause below 0 means that the task has thought for longer
-        than it should have slept.
+        *pause*, *period* and *now* are jiffies; *pages* those that it has dirtied.  A pause below 0 means
+        that the task has thought for longer than it should have slept.  If that is more than a second, this
+        credit is dropped.
         """
         if pause < -self._hz:
             dirtier.paused_when = now
@@ -323,7 +340,7 @@ class IoLessThrottle(Throttle):
 
 
 def poll_interval(dirty_and_writeback: int, limit: int) -> int:
-    """Return dirty_poll_interval (pages): the farther from the limit, the rarer the checks.
+    """Return the pages until the next check: the farther from the *limit* (pages), the rarer the checks.
 
     >>> poll_interval(1_000, 5_096), poll_interval(5_000, 5_096)
     (64, 8)

@@ -57,7 +57,10 @@ class InodeLocks(NamedTuple):
 
 
 def shared_locks(parts: Parts, rules: InodeRules) -> SharedLocks:
-    """Return the locks that all superblocks of a machine share."""
+    """Return the locks that all superblocks of a machine share; the machine calls this once.
+
+    Locks of eras that have them are made and counted here.
+    """
     lines = parts.lines
     sb_list = None if parts.inode_lock is None else lines(parts.inode_lock)
     if rules.sb_list == "inode_sb_list_lock":
@@ -69,7 +72,11 @@ def shared_locks(parts: Parts, rules: InodeRules) -> SharedLocks:
 def inode_locks(
     parts: Parts, rules: InodeRules, shared: SharedLocks, nodes: int, node_cpus: int
 ) -> InodeLocks:
-    """Return the locks of the superblock that *parts* belongs to."""
+    """Return the locks of one superblock, whose threads and locks *parts* makes.
+
+    Locks that the era shares come from *shared*; the others are new.  *nodes* and *node_cpus*: the NUMA
+    nodes, and the processors of each.
+    """
 
     def locks(name: str, of_each_node: bool) -> list[Line]:
         names = [f"{name}/{node}" for node in range(nodes)] if of_each_node else [f"{name}_lock"]
@@ -147,31 +154,43 @@ class SuperblockInodes:
     # -- one inode
 
     def sb_list_add(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """inode_sb_list_add by *thread*, which then works for *then_ns*.  Yield the result."""
+        """Take the list lock of *thread*'s node to add an inode, then work for *then_ns* (ns).
+
+        Yield the result.
+        Only time passes (inode_sb_list_add): `new` and `add_cached` count the inode.
+        """
         return self._locked(self._locks.sb_lists, thread, _ADD, self.add_ns, then_ns)
 
     def sb_list_del(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """inode_sb_list_del by *thread*, which then works for *then_ns*.  Yield the result."""
+        """Take the list lock of *thread*'s node to remove an inode, then work for *then_ns* (ns).
+
+        Yield the result.
+        Only time passes (inode_sb_list_del): `forget` counts the inode off.
+        """
         return self._locked(self._locks.sb_lists, thread, _DEL, self._del_ns, then_ns)
 
     def lru_add(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """d_lru_add by *thread*, which then works for *then_ns*.  Yield the result.
+        """Take the LRU lock of *thread*'s node for d_lru_add, then work for *then_ns* (ns).
 
-        The kernel calls it when the last user of a name is gone.
+        Yield the result.
+        Only time passes: `add_cached` counts the inode.  `Names.look_up` calls it for each name that it has
+        read.
         """
         return self._locked(self._locks.lrus, thread, _ADD, self._lru_ns, then_ns)
 
     def lru_del(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """inode_lru_list_del by *thread*, which then works for *then_ns*.  Yield the result.
+        """Take the LRU lock for an inode that is not on the list, then work for *then_ns* (ns).
 
-        The inode is not on the list.  Eras that test this first take no lock.
+        Yield the result.
+        Eras that test this first take no lock, so the result is *then_ns* (inode_lru_list_del).
         """
         return then_ns if self._rules.lru_checks else self.lru_add(thread, then_ns)
 
     def unhash(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """remove_inode_hash by *thread*, which then works for *then_ns*.  Yield the result.
+        """Take the hash lock to unhash an inode, then work for *then_ns* (ns).  Yield the result.
 
-        Eras that test whether an inode is hashed take no lock for an inode that is not.
+        Only time passes (remove_inode_hash).  Eras that test whether an inode is hashed take no lock for an
+        inode that is not, so the result is *then_ns*.
         """
         if self.hashed or self._unhashes_all:
             lines = _DEL if self.hashed else 0
@@ -179,7 +198,11 @@ class SuperblockInodes:
         return then_ns
 
     def look_up(self, thread: Thread) -> Wait:
-        """find_inode_fast: the first hash lookup of iget_locked, which finds no inode.  Yield the result."""
+        """Let *thread* walk over a chain of the hash, which does not have the inode.  Yield the result.
+
+        This is the first lookup of iget_locked (find_inode_fast): under the hash's lock, or without it in
+        eras with RCU.
+        """
         walk_ns = self._chain() * self._costs.chain_ns // 1_000
         if self._locked_lookup:
             return self._locked(self._locks.hashes, thread, 0, walk_ns, 0)
@@ -187,8 +210,9 @@ class SuperblockInodes:
         return walk_ns
 
     def add_to_hash(self, thread: Thread, then_ns: int = 0) -> Wait:
-        """The second hash lookup of iget_locked or insert_inode_locked, and __hlist_add.  Yield the result.
+        """Let *thread* hash an inode under the lock, then work for *then_ns* (ns).  Yield the result.
 
+        Only time passes: the second lookup of iget_locked or insert_inode_locked, and __hlist_add.
         NOTE: iget_locked takes the superblock's list lock while it holds this lock.  In the model the caller
         takes the list lock afterwards, so this lock's hold does not include it.
         """
@@ -203,21 +227,28 @@ class SuperblockInodes:
         return line.lock.section(task, hold_ns, then_ns)
 
     def new(self, cpu: int, group: int, number: int) -> Wb:
-        """Count inode *number* in *group*, which a task on *cpu* has made; return its writeback context."""
+        """Count a new inode; return its writeback context, which *group*, *number* and *cpu* choose.
+
+        *group*: its allocation group; *number*: its inode number; *cpu*: the processor of the task that makes
+        it.  Memory may be full now, which wakes kswapd.
+        """
         self.cached += 1
         self._cache.add_inodes(1)
         return self._bdi.wb_of(group, number, cpu)
 
     def add_cached(self, inodes: int = 1) -> None:
-        """Count *inodes* inodes that were read from the disk.
+        """Count *inodes* more cached inodes, which were read from the disk, in no time.
 
-        A run begins with such inodes, and each lookup adds one.
+        A run begins with such inodes, and each lookup adds one.  Memory may be full now, which wakes kswapd.
         """
         self.cached += inodes
         self._cache.add_inodes(inodes)
 
     def forget(self, inodes: int) -> None:
-        """Count *inodes* fewer cached inodes; the share of inodes with pages stays as it is."""
+        """Count *inodes* fewer cached inodes, in no time; the share of inodes with pages stays as it is.
+
+        There must be as many.  An eviction and the end of a file call this.
+        """
         paged = -(-self.paged * inodes // self.cached)
         self.paged -= paged
         self.cached -= inodes
@@ -243,7 +274,10 @@ class SuperblockInodes:
 
     @property
     def room_left(self) -> int:
-        """The number of inodes that still fit into memory before kswapd begins and the pace changes."""
+        """The number of inodes that still fit into memory before kswapd begins; 0: memory is full.
+
+        Until then no task evicts inodes, which is another pace, so `Pace` reckons only up to this number.
+        """
         return max(0, self._cache.room - self._cache.cached_inodes)
 
     @property
@@ -253,14 +287,15 @@ class SuperblockInodes:
 
     @property
     def must_reclaim(self) -> bool:
-        """True if a task must evict inodes before it makes one (direct reclaim)."""
+        """True if a task must evict inodes before it makes or reads one (direct reclaim)."""
         return self._cache.must_reclaim
 
     # -- many
 
     def evict(self, thread: Thread, inodes: int) -> Steps:
-        """prune_dcache_sb and prune_icache_sb: *thread* evicts *inodes* inodes, or all if fewer are cached.
+        """Let *thread* evict *inodes* inodes, or all if fewer are cached.  Use: `yield from`.
 
+        kswapd and direct reclaim call this (prune_dcache_sb and prune_icache_sb).
         NOTE: while the locks are not contended, one step evicts several inodes, twice as many each time.
         After a task had to wait for a lock, a step evicts one inode again.
         """
@@ -283,9 +318,9 @@ class SuperblockInodes:
                 yield ready
 
     def next_lump(self, task: Task) -> int:
-        """Return how many inodes *task* evicts in the next step.
+        """Return how many inodes *task* evicts in the next step of `evict`.
 
-        The number doubles each time, but is 1 if a lock was contended since the last call.
+        The number doubles at each call, up to 32, but is 1 if a lock was contended since the last call.
         """
         sb_list = self._of_node(self._locks.sb_lists, task)
         contentions = sb_list.lock.stat.contentions + self._locks.hashes[0].lock.stat.contentions
@@ -294,21 +329,27 @@ class SuperblockInodes:
         return self._lump
 
     def lock_sync(self, task: Task) -> Steps:
-        """Take s_sync_lock, in eras that have it, so that one sync(2) at a time walks over the inodes."""
+        """Let *task* take s_sync_lock, in eras that have it; otherwise nothing happens.  Use: `yield from`.
+
+        So one sync(2) at a time walks over the inodes.
+        """
         mutex = self._locks.sync
         if mutex is not None and not mutex.try_acquire(task):
             yield mutex.wait(task)
 
     def unlock_sync(self) -> Steps:
-        """Release s_sync_lock, after the walk and the wait for writeback."""
+        """Release s_sync_lock, in eras that have it, after the walk and the wait for writeback.
+
+        Use: `yield from`.
+        """
         if self._locks.sync is not None and (waker_ns := self._locks.sync.release()):
             yield waker_ns
 
     def walk(self, thread: Thread) -> Steps:
-        """Walk over all cached inodes for sync(2), in eras in which wait_sb_inodes does.
+        """Let *thread* walk over all cached inodes, in eras in which sync(2) does so.  Use: `yield from`.
 
-        The lock is held while inodes without pages are passed.  For each inode with pages it is dropped and
-        taken again.
+        Only time passes.  The list's lock is held while inodes without pages are passed.  For each inode with
+        pages it is dropped and taken again.
         """
         if self._rules.sync_walks != "cached":
             return
@@ -363,7 +404,10 @@ class Kswapds:
         cache.on_full = self.wake
 
     def wake(self) -> None:
-        """wakeup_kswapd: wake the threads that sleep; the first call starts all threads."""
+        """Wake the threads that sleep; the first call starts all threads.
+
+        `PageCache.add_inodes` calls this as ``on_full`` when memory is full (wakeup_kswapd).
+        """
         new, idle, self._new, self._idle = self._new, self._idle, [], []
         for thread in new:
             self._env.start(thread.task, self._run(thread))

@@ -33,15 +33,21 @@ class Flight:
         self._closed = False
 
     def of_file(self) -> Flight:
-        """Return a new flight for the pages of one file."""
+        """Return a new flight within this one, the superblock's, for the pages of one file."""
         return Flight(self._env, self)
 
     def takes(self, whole: Flight) -> bool:
-        """Return whether this flight of a file takes pages while *whole* is that of its superblock."""
+        """Return whether more pages of this flight's file may join it.
+
+        They may if it is not closed, and *whole*, the superblock's flight now, is the one it was made in.
+        """
         return self._whole is whole and not self._closed
 
     def add(self, wb: Wb, pages: int) -> None:
-        """Count *pages* of inodes of *wb* that go under writeback."""
+        """Count *pages* of inodes of *wb* that go under writeback, here and in the superblock's flight.
+
+        The context *wb* counts them, too.
+        """
         self.pages += pages
         if self._whole is None:
             wb.account_writeback(pages)
@@ -49,7 +55,10 @@ class Flight:
             self._whole.add(wb, pages)
 
     def end(self, wb: Wb, pages: int) -> None:
-        """Count *pages* of inodes of *wb* that are clean now."""
+        """Count *pages* of inodes of *wb* that are clean now, here, in the superblock's flight and in *wb*.
+
+        The last page of a closed flight completes ``landed``.
+        """
         if self._whole is None:
             wb.account_clean(pages)
         else:
@@ -59,7 +68,10 @@ class Flight:
             self.landed.complete()
 
     def close(self) -> None:
-        """Take no more pages; ``landed`` completes when all pages are clean."""
+        """Let no more pages join; ``landed`` completes when all are clean, or at once if there are none.
+
+        fsync(2) and sync(2) close a flight before they wait for it.
+        """
         if self._closed:
             return
         self._closed = True
@@ -127,7 +139,7 @@ class MountedSuperblock(Superblock):
 
     @property
     def now(self) -> int:
-        """The present time (ns)."""
+        """The present simulated time (ns)."""
         return self._env.now
 
     @property
@@ -136,7 +148,10 @@ class MountedSuperblock(Superblock):
         return self.flight.pages + sum(flight.pages for flight in self._landing)
 
     def directory(self, thread: Thread, path: str) -> Generator[Wait, None, Any]:
-        """Return the directory at *path*; make it if it does not exist.  The root exists since mkfs."""
+        """Return the directory at *path*; make it if it does not exist.  Use: `yield from`.
+
+        The root exists since mkfs.  If another process is making the directory, *thread* waits for that.
+        """
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)
         elif path not in self.directories and self._is_root(path):
@@ -151,6 +166,8 @@ class MountedSuperblock(Superblock):
     def lay_out(self, path: str, pages: int, extents: int) -> None:
         """Make the file at *path* with *pages* pages in *extents* extents, and its directory, in no time.
 
+        The machine calls this for each file that exists when the run begins; its data is on disk.
+
         Raises:
             NoSpace: the filesystem has too few free blocks.
         """
@@ -164,14 +181,20 @@ class MountedSuperblock(Superblock):
         self.filesystem.close(dentry.inode, True)
 
     def wait_sb_inodes(self, thread: Thread) -> Steps:
-        """wait_sb_inodes: walk over the inodes, and wait until pages under writeback now are clean."""
+        """Let *thread* walk over the inodes, and wait until pages under writeback now are clean.
+
+        Use: `yield from`.  s_sync_lock is held meanwhile, in eras that have it (wait_sb_inodes).
+        """
         yield from self.inodes.lock_sync(thread.task)
         yield from self.inodes.walk(thread)
         yield from self.wait_for_writeback(thread)
         yield from self.inodes.unlock_sync()
 
     def read(self, thread: Thread, sector: int, sectors: int) -> Steps:
-        """Let *thread* read *sectors* sectors of metadata from *sector* on, and wait for them."""
+        """Let *thread* read *sectors* sectors of metadata from *sector* on, and wait.  Use: `yield from`.
+
+        *sector* counts from the start of the filesystem.
+        """
         landed = Completion(self._env, DEVICE)
         bio = Bio(
             self.first_block * PAGE_SECTORS + sector, sectors, op=READ, queue=self.bdi.queue, sync=True,
@@ -183,7 +206,11 @@ class MountedSuperblock(Superblock):
         yield from landed.wait(thread.task)
 
     def flush(self, thread: Thread) -> Steps:
-        """blkdev_issue_flush: let *thread* wait until the device's volatile cache is on its medium."""
+        """Let *thread* wait until the device's volatile cache is on its medium.  Use: `yield from`.
+
+        A device without such a cache gets no flush (blkdev_issue_flush).  `Filesystem.commit_inode` calls
+        this.
+        """
         queue = self.bdi.queue
         if not queue.has_cache:
             return
@@ -203,7 +230,7 @@ class MountedSuperblock(Superblock):
         self.inodes.has_pages()
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until all pages that are under writeback now are clean."""
+        """Let *thread* sleep until all pages that are under writeback now are clean.  Use: `yield from`."""
         self.bdi.queue.unplug()
         # Pages that go under writeback from now on are in another flight, so no writer prolongs the wait.
         flight, self.flight = self.flight, Flight(self._env)

@@ -91,7 +91,9 @@ _EACH: Final = {
 
 
 def shell_syntax(word: str, program: str) -> tuple[str, str]:
-    """Return what a shell would change in the unquoted *word* of *program*, and the remedy; else two "".
+    """Return what a shell would change in the unquoted *word* of *program*, and the remedy.
+
+    Both are "" if a shell would change nothing.
 
     >>> shell_syntax("/data/{1..4}", "rm")
     ('{1..4}', 'write each path')

@@ -269,9 +269,10 @@ def dd(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
-    """Return the running streams.
+    """Return the running streams, which begin at *start_ns*; *on_end* is called when the last one ends.
 
-    A stream ends when its file is written, synced if *spec* says so, and closed.
+    A stream ends when its file is written, synced if *spec* says so, and closed.  *program_scale*: the factor
+    on the program's own times.
     """
     fits = not (spec.bs % PAGE_BYTES and PAGE_BYTES % spec.bs)
     pages, calls_a_page = (max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)) if fits else (1, 1)

@@ -188,7 +188,10 @@ class FileWriters(Program):
 
     @property
     def share_done(self) -> float:
-        """Return the share of the pages that are written (0 to 1); 1 once all processes have ended."""
+        """The share of the pages, or of the bytes to write, that is written (0 to 1).
+
+        It is 1 only once all processes have ended.
+        """
         if self._is_over:
             return 1.0
         done = whole = 0

@@ -81,7 +81,7 @@ class RandomMap:
             self._bitmap[-1] = np.int64(-1) << np.int64(blocks % _BITS)
 
     def take(self, count: int) -> NDArray[np.int64]:
-        """Return the next *count* blocks, at most as many as are left."""
+        """Return the next *count* blocks, which are written then; as many must be left."""
         while len(self._draws) < count:
             more = self._random.integers(0, self._blocks, _DRAWS)
             self._draws = np.concatenate([self._draws, more])
@@ -92,7 +92,10 @@ class RandomMap:
 
 @compiled
 def next_free(bitmap: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
-    """Replace each of *draws* by the block that is written for it, one after another; set its bit."""
+    """Replace each of *draws* by the block that is written for it, one after another; set its bit.
+
+    A block that was written before gives way to the next one that was not, by way of the end.
+    """
     for i in range(len(draws)):
         word, bit = divmod(draws[i], _BITS)
         while bitmap[word] == -1 or (bitmap[word] >> bit) & 1:
@@ -285,12 +288,15 @@ class FioSpec(WorkloadSpec):
         return not ((bs % PAGE_BYTES and PAGE_BYTES % bs) or filesize % max(bs, PAGE_BYTES))
 
     def of_job(self, option: str, number: int) -> Any:
-        """Return the value of *option* for the job with this *number*."""
+        """Return the value of *option*, the name of a field, for the job with this *number* (from 0)."""
         value = getattr(self, option)
         return value[number] if isinstance(value, tuple) else value
 
     def name_of(self, number: int) -> str:
-        """Return the name of the job with this *number*; if all have one name, more jobs are its clones."""
+        """Return the name of the job with this *number* (from 0); "": it has none.
+
+        If all names are one, more jobs are its clones.
+        """
         if number < len(self.names):
             return self.names[number]
         return self.names[0] if len(set(self.names)) == 1 else ""
@@ -311,7 +317,7 @@ class FioSpec(WorkloadSpec):
             yield self.directory_of(number), files, filesize
 
     def paths(self) -> list[list[str]]:
-        """Return the paths of the files of each job; a job without a name has none."""
+        """Return the paths of the files of each job, in the order of jobs; [] for a job without a name."""
         clones: Counter[str] = Counter()
         paths = []
         for number in range(self.numjobs):
@@ -416,7 +422,10 @@ def fio(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FileWriters:
-    """Return a running fio, which ends with its last write or fsync."""
+    """Return a running fio, which begins at *start_ns* and ends with its last write or fsync.
+
+    *program_scale*: the factor on the program's own times.  *on_end* is called at its end.
+    """
     paths = spec.paths()
     return FileWriters(
         parts=parts,

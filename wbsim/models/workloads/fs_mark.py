@@ -270,7 +270,10 @@ def fs_mark(
     calls: SystemCalls,
     on_end: Callable[[], None],
 ) -> FsMark:
-    """Return a running fs_mark."""
+    """Return a running fs_mark, which begins at *start_ns*; *on_end* is called at its end.
+
+    *program_scale*: the factor on the program's own times.
+    """
     plan = Plan(
         spec.processes, spec.loops, spec.files, _write_pages(spec), spec.directories, spec.subdirs,
         spec.per_subdir, spec.until_steady, spec.sync_method,

@@ -89,7 +89,7 @@ class FsMark(Program):
 
     @property
     def share_done(self) -> float:
-        """Return the share of the run that is done (0 to 1)."""
+        """The share of the loops that are done (0 to 1); 1 once the rest is reckoned."""
         if self.pace is not None and self.pace.is_over:
             return 1.0
         return len(self.iterations) / self.plan.loops

@@ -74,12 +74,12 @@ class OneCallSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """Return 0: truncate and fallocate make empty files at most."""
+        """Zero: truncate and fallocate make empty files at most."""
         return 0
 
     @property
     def bytes_each(self) -> int:
-        """Return 0: the command writes no data."""
+        """Zero: the command writes no data."""
         return 0
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
@@ -130,7 +130,10 @@ def parse_command(line: str) -> Inputs:
 
 
 def fields_of_call(call: Call, paths: Sequence[str], **more: object) -> Inputs:
-    """Return the fields of the command that makes *call* for each of *paths*, without its costs."""
+    """Return the fields of a `OneCallSpec` that makes *call* for each of *paths*, without its costs.
+
+    *more*: further fields, such as ``size`` (bytes).
+    """
     directories = list(dict.fromkeys(posixpath.dirname(path) or "." for path in paths))
     return {"kind": "one_call", "call": call, "paths": list(paths), "directories": directories, **more}
 
@@ -192,7 +195,7 @@ class OneCallProcess(Program):
 
     @property
     def share_done(self) -> float:
-        """Return the share of the work that is done (0 or 1)."""
+        """The share of the work that is done (0 or 1)."""
         return float(self._is_over)
 
     def _run(self, fork_ns: int) -> Steps:

@@ -102,7 +102,10 @@ class Pace:
         self.reckoned = Reckoned()
 
     def count(self) -> bool:
-        """Count a file that is done; return whether the program must end, because no file is left."""
+        """Count a file that is done; return whether the program must end, because no file is left.
+
+        If the pace is steady, files are reckoned here instead of made (``reckoned``), all or a part.
+        """
         self._files_left -= 1
         self._in_window += 1
         self.is_over = self.is_over or not self._files_left

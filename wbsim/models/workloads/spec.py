@@ -108,31 +108,31 @@ class Workload(Protocol):
 
     @property
     def reckoned(self) -> Reckoned:
-        """See `Reckoned`."""
+        """The files that the program left out because its pace was steady, and their times."""
 
     @property
     def system_ns(self) -> int:
-        """Return the system time of all processes: work and spinning, as time(1) sees it."""
+        """The system time (ns) of all processes so far: work and spinning, as time(1) sees it."""
 
     @property
     def user_ns(self) -> int:
-        """Return the user time of all processes."""
+        """The user time (ns) of all processes so far."""
 
     @property
     def latencies(self) -> Latencies:
-        """Return the latencies of the system calls of all processes."""
+        """The latencies of the system calls of all processes so far."""
 
     @property
     def jobs_done(self) -> dict[str, JobDone]:
-        """Return what each job of the program did, by its name; empty if the program has no jobs."""
+        """The work that each job of the program did, by its name; empty if the program has no jobs."""
 
     @property
     def written_bytes(self) -> int | None:
-        """Return the bytes that all processes wrote; None: those of the files of its spec."""
+        """The bytes that all processes have written so far; None: they are those of the files of its spec."""
 
     @property
     def failed(self) -> dict[str, int]:
-        """Return, for each error, the number of processes that it ended."""
+        """The number of processes that each error ended, by its message."""
 
     @property
     def share_done(self) -> float:
@@ -198,7 +198,7 @@ class WorkloadSpec(Spec):
 
     @classmethod
     def options(cls) -> dict[str, Options]:
-        """Return the options of each program of this kind, by its name."""
+        """Return the options of each program, by its name, for the reference; `fields_of` checks them."""
         raise NotImplementedError
 
     @property
@@ -208,16 +208,19 @@ class WorkloadSpec(Spec):
 
     @property
     def total_files(self) -> int:
-        """Return the number of files that the program makes."""
+        """The number of files that the program makes."""
         raise NotImplementedError
 
     @property
     def bytes_each(self) -> int:
-        """Return the length of each file (bytes), if all files have the same length."""
+        """The length of each file (bytes), if all files have the same length."""
         raise NotImplementedError
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
-        """Yield each directory, the number of files made there, and the length of each (bytes)."""
+        """Yield each directory, the number of files made there, and the length of each (bytes).
+
+        Checks of the room on a mount and `total_bytes` use it; the run is no part of it.
+        """
         files = self.total_files // len(self.directories)
         for directory in self.directories:
             yield directory, files, self.bytes_each
@@ -228,7 +231,7 @@ class WorkloadSpec(Spec):
 
     @property
     def total_bytes(self) -> int:
-        """The bytes of all files together."""
+        """The bytes of all files that the program makes, at their full length: of one pass over them."""
         return sum(files * size for _, files, size in self.makes())
 
 

@@ -68,12 +68,12 @@ class SyncSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """Return 0: the program makes no files."""
+        """Zero: the program makes no files."""
         return 0
 
     @property
     def bytes_each(self) -> int:
-        """Return 0: the program makes no files."""
+        """Zero: the program makes no files."""
         return 0
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
@@ -144,7 +144,7 @@ class SyncProcesses(Program):
 
     @property
     def share_done(self) -> float:
-        """Return the share of the work that is done (0 to 1); 1 if the syncs are endless."""
+        """The share of the work that is done (0 or 1); 1 if the syncs are endless."""
         return 1.0 if self._spec.endless or self.rounds else 0.0
 
     def _run(self) -> Steps:

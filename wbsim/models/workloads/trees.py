@@ -41,12 +41,12 @@ class TreeSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """Return 0: the program makes no files."""
+        """Zero: the program makes no files."""
         return 0
 
     @property
     def bytes_each(self) -> int:
-        """Return 0: the program makes no files."""
+        """Zero: the program makes no files."""
         return 0
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
@@ -87,7 +87,7 @@ class TreeProcesses(Program):
 
     @property
     def share_done(self) -> float:
-        """Return the share of the files that are done (0 to 1)."""
+        """The share of the files that are done (0 to 1)."""
         return self.done / self.files
 
     def _run(self) -> Steps:

@@ -54,7 +54,7 @@ class ContextThread:
 
     @property
     def in_progress(self) -> bool:
-        """writeback_in_progress: True if the flusher runs or has been woken."""
+        """True if the flusher runs or has been woken, so that a throttled writer need not wake it."""
         return not self._asleep
 
     @property
@@ -63,7 +63,7 @@ class ContextThread:
         return not self._asleep if self._exits_after_ns is None else self._exists
 
     def wake(self) -> None:
-        """Wake the flusher, which looks at its work items and at the thresholds."""
+        """Wake the flusher, which does its work items, and background work if over the thresholds."""
         if not self._exists:
             self._exists, self._active_ns = True, self._env.now
         if self._asleep:
@@ -71,7 +71,7 @@ class ContextThread:
             self._env.wake(self.thread.task)
 
     def queue(self, work: Work) -> None:
-        """bdi_queue_work: queue *work* behind earlier work, and wake the flusher."""
+        """Queue *work* behind earlier work, and wake the flusher; ``work.done`` completes at its end."""
         self._wb.work_list.append(work)
         self.wake()
 

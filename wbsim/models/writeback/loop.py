@@ -59,9 +59,9 @@ class Writeback:
         self._tests_share = rules.background_test == "share"
 
     def over_background(self, wb: Wb) -> bool:
-        """Return over_bground_thresh: whether background work on *wb* has anything to do.
+        """Return whether background work on *wb* has anything to do: too many pages are dirty.
 
-        A flusher asks this when it has no other work, and during background work.
+        A flusher asks this when it has no other work, and during background work (over_bground_thresh).
         """
         threshold = self._cache.thresholds().background
         if self._cache.dirty > threshold:
@@ -69,9 +69,10 @@ class Writeback:
         return self._tests_share and wb.dirty > self._throttle.share(wb, threshold)
 
     def perform(self, thread: Thread, wb: Wb, work: Work) -> Steps:
-        """wb_writeback: write *work* slice by slice until nothing is left to do.
+        """Write *work* on *wb*, slice by slice, until nothing is left to do.  Yield the result.
 
-        If the era sets nr_to_write, each slice may write that many pages, even if *work* has fewer left.
+        ``work.done`` completes then.  If the era sets nr_to_write, each slice may write that many pages, even
+        if *work* has fewer left (wb_writeback).
         """
         rules, env = self._rules, self._env
         started_ns = env.now
@@ -121,16 +122,17 @@ class Writeback:
         return self._env.now if takes == "at_pass" else started_ns
 
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
-        """writeback_inodes_wbc: a writer does the flusher's work, on the same lists (to 3.1).
+        """Let a throttled writer do the flusher's work on the lists of *wb* (to 3.1).  Use: `yield from`.
 
-        Return the pages that the work took off *pages*.
+        It writes up to *pages* pages; return those taken off this budget (writeback_inodes_wbc).
         """
         return (yield from self.pass_over(thread, wb, Work("background"), pages)).wrote
 
     def pass_over(self, thread: Thread, wb: Wb, work: Work, pages: int) -> Generator[Wait, None, Slice]:
-        """generic_sync_sb_inodes: pass once over the inodes that are due now; return what was written.
+        """Pass once over the inodes of *wb* that are due now; return what was written.  Use: `yield from`.
 
-        The pass ends at *pages* pages.  pdflush and throttled writers make such passes.
+        The pass ends at *pages* pages.  pdflush and throttled writers make such passes
+        (generic_sync_sb_inodes).
         """
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()

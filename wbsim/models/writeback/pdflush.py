@@ -117,7 +117,7 @@ class Pdflush(Flushers):
 
     @property
     def threads(self) -> list[Thread]:
-        """Return all threads that were ever made, in the order of their creation."""
+        """All threads that were ever made, in the order of their creation."""
         return self._threads
 
     @property
@@ -151,7 +151,10 @@ class Pdflush(Flushers):
         return None
 
     def operation(self, job: Work) -> bool:
-        """pdflush_operation: give *job* to the thread that became idle last; return False if none is idle."""
+        """Give *job* to the thread that became idle last, and wake it; return False if none is idle.
+
+        Then *job* is dropped (pdflush_operation).
+        """
         if not self._idle:
             return False
         worker = self._idle.pop()
@@ -170,7 +173,7 @@ class Pdflush(Flushers):
         self._env.call_at(self._env.now + in_ns, self._parts.urgent, self._timer)
 
     def start_thread(self) -> None:
-        """Start one more thread (start_one_pdflush_thread)."""
+        """Make and start one more thread of the pool, which is idle at first (start_one_pdflush_thread)."""
         worker = Worker(self._parts.for_part(f"pdflush{len(self._threads)}").thread(FLUSHER))
         self._threads.append(worker.thread)
         self._alive += 1

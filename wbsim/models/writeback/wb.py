@@ -218,7 +218,7 @@ Returns the number of the inode's context, which the caller takes modulo the num
 
 
 def first_context(group: int, number: int, cpu: int) -> int:
-    """Return 0: all inodes belong to the first context, as with one flusher for each device."""
+    """Return 0 whatever the arguments: all inodes belong to the first context of their device."""
     return 0
 
 
@@ -240,7 +240,7 @@ class BackingDevice:
             queue.wbt.wbs = self.wbs
 
     def wb_of(self, group: int, number: int, cpu: int) -> Wb:
-        """inode_attach_wb: return the context of an inode.
+        """Return the context of a new inode, as ``places`` chooses it (inode_attach_wb).
 
         *group* is the allocation group of the inode, *number* its number, and *cpu* the processor that
         creates it.

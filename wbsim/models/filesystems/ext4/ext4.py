@@ -38,7 +38,10 @@ def ext4(
     flusher_costs: Ext4FlusherCosts,
     cache: PageCache,
 ) -> DelallocFilesystem:
-    """Return a mounted ext4."""
+    """Return a mounted ext4 on *sb*, whose journal thread and worker have begun.
+
+    The times of a write(2) on *sb* are set, too.
+    """
     sb.block_ns, sb.cold_extent_ns = writer_costs.block_ns, writer_costs.cold_extent_ns
     kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry
     costs = MapCosts(flusher_costs, ROOT_EXTENTS, RandomFactors(parts, "map"), parts.hand_off)

@@ -39,7 +39,7 @@ class Leaf:
 
     @property
     def most(self) -> int:
-        """The number of extents for which the leaf has room."""
+        """The number of extents for which the leaf has room: 4 in the inode, 340 in a block."""
         return ROOT_EXTENTS if self.block == NO_BLOCK else LEAF_EXTENTS
 
 
@@ -58,7 +58,7 @@ class ExtentTree:
 
     @property
     def blocks(self) -> int:
-        """Return the number of blocks of the tree."""
+        """The number of blocks of the tree; 0 while the inode holds all extents."""
         return 0 if self.leaves[0].block == NO_BLOCK else len(self.leaves)
 
     def leaf_of(self, page: int) -> Leaf:
@@ -86,10 +86,10 @@ class ExtentTree:
         return self._number_with_room(page) >= 0
 
     def grow(self, page: int, block: int) -> None:
-        """ext4_ext_create_new_leaf: make *block* a leaf, so that an extent at *page* finds room.
+        """Make *block*, which the caller has taken, a leaf, so that an extent at *page* finds room.
 
         The first leaf takes the extents of the inode.  Another leaf takes the extents behind *page* from the
-        full leaf (ext4_ext_split).
+        full leaf (ext4_ext_create_new_leaf, ext4_ext_split).
         """
         number = self._number_of(page)
         full = self.leaves[number]
@@ -102,7 +102,10 @@ class ExtentTree:
         self.leaves.insert(number + 1, Leaf(block, tail[0] if tail else page, tail))
 
     def insert(self, page: int, block: int, length: int) -> None:
-        """Insert an unwritten extent of *length* pages at *page*, for which there is room (`has_room`)."""
+        """Insert an unwritten extent of *length* pages at *page*, whose first block is *block*.
+
+        There must be room (`has_room`).
+        """
         leaf = self.leaves[self._number_with_room(page)]
         insort(leaf.pages, page)
         leaf.page = min(leaf.page, page)
@@ -117,9 +120,10 @@ class ExtentTree:
         return pages[place], self._extents[pages[place]].length
 
     def cut(self, page: int) -> None:
-        """ext4_split_extent_at: make two extents of the one that holds *page*, so that one begins there.
+        """Make two extents of the one that holds *page*, so that one begins there (ext4_split_extent_at).
 
-        There is room for it, or an extent begins at *page* already.
+        There must be room for it (`has_room`).  If no extent holds *page*, or one begins there, nothing
+        changes.
         """
         whole = self.extent_at(page)
         if whole is None or whole[0] == page:
@@ -133,9 +137,9 @@ class ExtentTree:
         self._extents[page] = Extent(extent.block + page - first, first + length - page, extent.unwritten)
 
     def remove_from(self, page: int) -> list[int]:
-        """ext4_ext_remove_space: remove all that lies from *page* on; return the blocks of leaves that empty.
+        """Remove all extents from *page* on; return the blocks of leaves that are empty and gone.
 
-        An extent that holds *page* keeps its first pages.
+        An extent that holds *page* keeps its first pages (ext4_ext_remove_space).
         """
         whole = self.extent_at(page)
         if whole is not None and whole[0] < page:
@@ -151,9 +155,10 @@ class ExtentTree:
         return freed
 
     def append(self, page: int, block: int, length: int, unwritten: bool = False) -> bool:
-        """Add pages from *page* on to an extent of their state that they touch; return False if none is.
+        """Add *length* pages from *page* on to an extent that they touch; return False if there is none.
 
-        This needs no room.
+        The blocks begin at *block*, and the extent must be *unwritten* as well, or written.  This needs no
+        room.
         """
         pages = self.leaf_of(page).pages
         place = bisect_right(pages, page)

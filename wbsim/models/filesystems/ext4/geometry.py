@@ -81,7 +81,7 @@ class Geometry(NamedTuple):
         return _journal(self).runs
 
     def size_of(self, group: int) -> int:
-        """Return how many blocks *group* has; only the last group may have less than 32 768."""
+        """Return how many blocks *group* has: 32 768, and in the last group perhaps less."""
         return min(GROUP_BLOCKS, self.blocks - group * GROUP_BLOCKS)
 
     def head_blocks(self, group: int) -> int:
@@ -101,7 +101,7 @@ class Geometry(NamedTuple):
         return self.size_of(group) - (tree == group * GROUP_BLOCKS + self.size_of(group) - 1)
 
     def metadata_blocks(self, group: int) -> int:
-        """Return how many blocks at the start of *group* mkfs uses without the journal."""
+        """Return how many blocks at the start of *group* mkfs uses, without those of the journal."""
         blocks = 1 + self.descriptor_blocks if _has_superblock(group) else 0
         if group % self.flex_groups == 0:
             blocks += self._described(group) * (_BITMAPS + self.group_inodes // INODES_PER_BLOCK)

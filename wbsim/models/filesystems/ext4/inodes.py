@@ -32,7 +32,7 @@ class Flex:
         return self._end - self._next_inode
 
     def new_inode(self) -> int:
-        """Return the number of a new inode."""
+        """Take the next inode of the flex group, which must have one; return its number in the filesystem."""
         self._next_inode += 1
         return self._next_inode
 

@@ -88,7 +88,7 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Return whether a new handle must wait for the next transaction, or for room in the log."""
+        """True if a new handle must wait for the next transaction, or for room in the log."""
         return not self._fits(self._spec.map_credits) or self.used_blocks + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
@@ -96,9 +96,10 @@ class Journal:
         return len(self.transaction) + OVERHEAD + demand <= self._most
 
     def start_handle(self, thread: Thread, credits_asked: int) -> Steps:
-        """jbd2_journal_start: begin a handle of *thread* that may dirty *credits_asked* blocks.
+        """Begin a handle that may dirty *credits_asked* blocks (jbd2_journal_start).  Use: `yield from`.
 
-        *thread* waits for the room, or writes old blocks in place to make room.
+        *thread* waits for the room, or writes old blocks in place to make room.  End the handle with
+        `stop_handle`.
         """
         while not self._fits(credits_asked) or self.used_blocks + self._most > self._spec.blocks:
             thread.before_sleep()
@@ -109,7 +110,7 @@ class Journal:
         self.credits += credits_asked
 
     def stop_handle(self, credits_asked: int, blocks: Collection[int]) -> None:
-        """End a handle that has dirtied *blocks*.
+        """End a handle that asked for *credits_asked* credits; log the *blocks* that it has dirtied.
 
         If the running transaction is empty, the tasks that wait for a new transaction wake.
         """
@@ -119,7 +120,10 @@ class Journal:
             self._wake_waiters()
 
     def log(self, blocks: Collection[int]) -> None:
-        """Add *blocks* to the running transaction, which begins with its first block."""
+        """Add *blocks* to the running transaction, in no time; it begins with its first block.
+
+        It commits at the latest when its commit interval is over.
+        """
         if self.since_ns < 0 and blocks:
             self.since_ns = self._env.now
             # The timer of kjournald2 is rounded up to a whole second.
@@ -129,9 +133,9 @@ class Journal:
             self.transaction[block] = None
 
     def reserve(self, thread: Thread) -> Steps:
-        """jbd2_journal_start_reserved: reserve credits for the conversion of an extent.
+        """Reserve credits for the conversion of one extent (jbd2_journal_start_reserved).  Use: `yield from`.
 
-        *thread* sleeps while half of a transaction is reserved.
+        *thread* sleeps while half of a transaction is reserved.  `release` gives them back.
         """
         while self.reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
@@ -141,12 +145,15 @@ class Journal:
         self.reserved += self._spec.convert_credits
 
     def release(self) -> None:
-        """Release the credits of an extent that was converted."""
+        """Give back the credits of an extent that was converted, and wake the tasks that wait."""
         self.reserved -= self._spec.convert_credits
         self._wake_waiters()
 
     def force(self, thread: Thread) -> Steps:
-        """->sync_fs and sync_blockdev: commit the dirtied blocks, and write the committed ones in place."""
+        """Commit the dirtied blocks, write the committed ones in place, and wait.  Use: `yield from`.
+
+        sync(2) and syncfs(2) do this (->sync_fs and sync_blockdev).
+        """
         yield from self.commit_log(thread)
         if self.committed:
             yield from self._write_in_place(thread)
@@ -158,7 +165,10 @@ class Journal:
         return number < self.number and (self._committing.done or number < self.number - 1)
 
     def commit_log(self, thread: Thread) -> Steps:
-        """jbd2_complete_transaction: let *thread* sleep until all blocks dirtied by now are in the log."""
+        """Let *thread* sleep until all blocks dirtied by now are in the log.  Use: `yield from`.
+
+        fsync(2) does this (jbd2_complete_transaction).
+        """
         if self.transaction:
             commit = self._commit
             self.want()
@@ -187,7 +197,7 @@ class Journal:
             self.want()
 
     def want(self) -> None:
-        """Wake jbd2, which commits the running transaction and then writes old ones in place."""
+        """Wake jbd2, which commits the running transaction and then writes expired ones in place."""
         self._has_request = True
         if self._asleep:
             self._asleep = False

@@ -82,9 +82,9 @@ class BlockGroup:
         self._add(block, length)
 
     def first_of_order(self, order: int) -> int:
-        """Return the first block of the buddy for a request of *order*.
+        """Return the first block of the free buddy for a request of *order*; there must be one.
 
-        It is the first of the smallest free buddies that are large enough.
+        It is the first of the smallest free buddies that are large enough.  Block 0 is the group's first.
         """
         smallest = next(least for least in range(order, _ORDERS) if self._buddies[least])
         return next(
@@ -92,7 +92,7 @@ class BlockGroup:
         )
 
     def best_piece(self, length: int) -> Free | None:
-        """Return the piece for *length* blocks; None if no block is free.
+        """Return the free piece for *length* blocks, without taking it; None if no block is free.
 
         The first piece of exactly that size is best.  Next is the smallest larger piece of the first eleven
         pieces, then the largest of all pieces.  A piece is as many buddies of a free run as are needed
@@ -114,9 +114,10 @@ class BlockGroup:
         return best
 
     def aligned_piece(self, stripe: int, length: int) -> Free | None:
-        """ext4_mb_scan_aligned: return the first piece at a multiple of *stripe* blocks, or None.
+        """Return the first free piece at a multiple of *stripe* blocks, without taking it, or None.
 
-        The piece has at least *stripe* blocks, and more up to *length* if they are in the same buddies.
+        The piece has at least *stripe* blocks, and more up to *length* if they are in the same buddies
+        (ext4_mb_scan_aligned).
         """
         for run in self.runs():
             start = run.first + -(self.first_block + run.first) % stripe
@@ -131,7 +132,7 @@ class BlockGroup:
         return None
 
     def runs(self) -> Iterator[Free]:
-        """Return the free runs, by block."""
+        """Return the free runs, by block; block 0 is the group's first."""
         return (Free(first, size) for first, size in self._runs.items())
 
     def _add(self, first: int, size: int) -> None:
@@ -213,7 +214,7 @@ class Mballoc:
         ]
 
     def read_bitmaps(self, flex: int) -> None:
-        """Read the bitmaps of a flex group, so that a search finds its groups.
+        """Read the bitmaps of flex group *flex*, so that a search finds its groups; in no time.
 
         A new directory does this for its flex group.
         """
@@ -221,13 +222,14 @@ class Mballoc:
             self._group(number)
 
     def free_blocks(self, flex: int) -> int:
-        """Return the number of free blocks of a flex group."""
+        """Return the number of free blocks of flex group *flex*; blocks held for files are not free."""
         return self._free[flex]
 
     def take_exactly(self, block: int, length: int) -> bool:
-        """Take exactly these blocks of one group, if all of them are free (EXT4_MB_HINT_TRY_GOAL).
+        """Take exactly the *length* blocks from *block* on, if all are free and in one group.
 
-        Return whether they were taken.  A file continues this way behind its last block.
+        Return whether they were taken.  A file continues this way behind its last block
+        (EXT4_MB_HINT_TRY_GOAL).
         """
         if length == self.stripe and block % length:
             return False
@@ -237,7 +239,7 @@ class Mballoc:
     def find(self, group: int, length: int) -> tuple[int, int]:
         """Take *length* blocks together, searching from *group* on, or fewer if no group has as many.
 
-        Returns the first block and the number of blocks, 0 if no block is free.
+        Returns the first block and the number of blocks, (0, 0) if no block is free.
         """
         if self._by_order and not self.groups and (first := self._find_first(group, length)) is not None:
             return first

@@ -59,7 +59,7 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         self.journal.stop_handle(self.map_credits, ())
 
     def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int, new: bool) -> None:
-        """Log an extent that was mapped at *page*, and its leaf, if any.
+        """Log the extent that was mapped at *page* of *file*, and its leaf, if any; in no time.
 
         A *new* one logs the blocks of `log_extent`, and one that was preallocated the inode alone.
         """

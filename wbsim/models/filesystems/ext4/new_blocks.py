@@ -46,7 +46,11 @@ class NewBlocks:
         self._group_prealloc = -(-GROUP_PREALLOC_PAGES // stripe) * stripe
 
     def hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
-        """ext4_mb_group_or_file: hold blocks for *count* pages from *page* on, or for more around them."""
+        """Hold blocks for *count* pages of *file* from *page* on, or for more around them; in no time.
+
+        Small files get those of a locality group, which the processor of *task* chooses
+        (ext4_mb_group_or_file).
+        """
         goal = self.goal(inode, file, page)
         closed = not file.open and page + count == file.size
         small = max(page + count, file.size) <= STREAM_REQUEST_PAGES
@@ -62,7 +66,10 @@ class NewBlocks:
         hold_blocks(file.pages, placed_in(start, end, page, count, length), block, length)
 
     def grow_tree(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
-        """Make room in the tree of *file* for an extent at *page*; return the number of blocks taken."""
+        """Make room in the tree of *file* for an extent at *page*; return the number of blocks taken, 0 or 1.
+
+        The caller takes them off ``space.unclaimed``.
+        """
         if file.tree.has_room(page):
             return 0
         goal = self.goal(inode, file, page) // GROUP_BLOCKS
@@ -71,7 +78,11 @@ class NewBlocks:
         return 1
 
     def goal(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
-        """Return the block for *page* (ext4_ext_find_goal); 0 instead of a goal outside the filesystem."""
+        """Return the block near which the search for *page* begins, from the start of the filesystem.
+
+        It follows from the extent next to *page*, or is the start of the inode's goal group; 0 if it lies
+        outside (ext4_ext_find_goal).
+        """
         goal = file.tree.goal(page)
         if goal == NO_BLOCK:
             return inode.goal_group * GROUP_BLOCKS
@@ -98,7 +109,8 @@ class NewBlocks:
     def of_locality_group(self, task: Task, goal: int, count: int) -> tuple[int, int]:
         """Take *count* blocks for a small file; return the first, and the number that was found.
 
-        They are the next blocks of the run next to *goal* that the processor of *task* keeps.
+        They are the next blocks of a run that the processor of *task* keeps, the one next to *goal*.  If none
+        is long enough, a new run is taken.
         """
         runs = self.locality_groups[task.rank % len(self.locality_groups)]
         enough = [run for run in runs if run[1] >= count]
@@ -136,6 +148,9 @@ class NewBlocks:
         return extent
 
     def give_up(self, file: Ext4File) -> None:
-        """ext4_discard_preallocations: free the blocks that are held for *file*."""
+        """Free the blocks that are held for *file*, at its last close or because others need them.
+
+        Stands for ext4_discard_preallocations.
+        """
         for block, count in file.give_up_held():
             self._mballoc.give_back(block, count)

@@ -279,7 +279,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
 
 
 def is_delayed(states: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return whether each page in *states* waits for a block; the block may be held for the page.
+    """Return whether each page in *states* waits for a block, as an array; the block may be held for it.
 
     A page with a held block counts, unlike in `models.page_cache.pages.is_delayed`.
     """

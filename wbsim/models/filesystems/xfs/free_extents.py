@@ -99,7 +99,7 @@ def needs_search(spaces: Spaces, group: int, length: int) -> bool:
     """Return whether an allocation of *length* blocks must search both trees for a near extent.
 
     It need not if the last block of the tree by size holds all free extents of at least this length
-    (xfs_btree_islastblock in xfs_alloc_ag_vextent_near).
+    (xfs_btree_islastblock in xfs_alloc_ag_vextent_near).  Such a search takes more time.
     """
     table = table_of(spaces.by_size, group)
     position, index = find(table, length << SIZE_SHIFT)
@@ -112,10 +112,10 @@ def needs_search(spaces: Spaces, group: int, length: int) -> bool:
 
 @compiled
 def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
-    """xfs_alloc_ag_vextent_size: take *length* blocks from the smallest free extent that has as many.
+    """Take *length* blocks of *group* from the smallest free extent that has as many.
 
     If no extent has as many, take the longest.  Returns the first block and the number of blocks, 0 if no
-    block is free.
+    block is free (xfs_alloc_ag_vextent_size).
     """
     space = space_of(spaces, group)
     length = min(length, space.longest[0])
@@ -136,7 +136,10 @@ def take_near(spaces: Spaces, group: int, target: int, length: int) -> tuple[int
 
 @compiled
 def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int) -> tuple[int, int]:
-    """Take blocks like `take_near`, at a multiple of *unit* if a free extent has room for that."""
+    """Take blocks like `take_near`, at a multiple of *unit* blocks if a free extent has room for that.
+
+    Returns the first block and the number of blocks, (0, 0) if no block is free.
+    """
     space = space_of(spaces, group)
     length = min(length, space.longest[0])
     if length == 0:
@@ -152,7 +155,7 @@ def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int
 
 @compiled
 def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
-    """Take exactly these blocks, if all of them are free (xfs_alloc_ag_vextent_exact)."""
+    """Take exactly the *length* blocks from *block* on, if all are free; return whether they were taken."""
     space = space_of(spaces, group)
     table = space.by_block
     position, index = find(table, block + 1)

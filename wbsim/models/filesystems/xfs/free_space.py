@@ -40,7 +40,10 @@ class FreeTables:
         )  # fmt: skip
 
     def with_room(self, changes: int) -> Spaces:
-        """Return the tables, with room for *changes* allocations or runs of blocks that are given back."""
+        """Return the tables, with room for *changes* allocations or runs of blocks that are given back.
+
+        Compiled code makes no arrays, so its callers call this first.
+        """
         if changes > self._room:
             self._room = max(changes, RESERVED)
             by_block, by_size, *counts = self.spaces
@@ -71,7 +74,7 @@ class FreeSpace:
 
     @property
     def blocks(self) -> int:
-        """Return the number of free blocks."""
+        """The number of free blocks of the group."""
         if not self._entered:
             return self._end - self._first
         return int(self._tables.spaces.blocks[self._number])
@@ -153,7 +156,7 @@ class FreeSpace:
         return (block, size) if size else None
 
     def give_back(self, block: int, length: int) -> None:
-        """Free *length* blocks from *block* on, and join them with their neighbours.
+        """Free *length* blocks from *block* of the group on, and join them with their neighbours.
 
         Raises:
             ValueError: some of these blocks are free already.

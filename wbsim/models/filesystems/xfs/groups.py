@@ -47,9 +47,9 @@ class Group:
         self.cluster = InodeCluster(self, 0, 0)
 
     def update_rmap(self, thread: Thread, rmap_ns: int) -> Steps:
-        """xfs_rmap_finish_one: let *thread* wait for the AGF, and work for *rmap_ns* under it.
+        """Let *thread* wait for the AGF, and work for *rmap_ns* under it.  Use: `yield from`.
 
-        A transaction releases the AGF when it rolls.
+        A transaction releases the AGF when it rolls, so this takes it again (xfs_rmap_finish_one).
         """
         if not self.agf.try_down():
             thread.before_sleep()
@@ -59,7 +59,9 @@ class Group:
             yield waker_ns
 
     def take(self, blocks: int) -> int:
-        """Take *blocks* blocks that lie together, near the group's beginning, and return the first.
+        """Take *blocks* blocks that lie together, near the group's beginning, in no time; return the first.
+
+        It counts from the start of the group.  The log, inode chunks and directories get blocks this way.
 
         Raises:
             NoSpace: the group has no free extent of *blocks* blocks.
@@ -73,10 +75,10 @@ class Group:
 def lock_group(
     groups: list[Group], thread: Thread, target: Group, length: int
 ) -> Generator[Wait, None, Group]:
-    """Lock the first group from *target* on that has a free AGF and *length* free blocks together.
+    """Return the first group from *target* on with a free AGF and *length* free blocks; lock its AGF.
 
-    If the AGFs of all groups with room are locked, *thread* waits for the first of them.  If no group has
-    room, the longest free extent of all groups counts as *length*.
+    Use: `yield from`.  If the AGFs of all groups with room are locked, *thread* waits for the first of them.
+    If no group has room, the longest free extent of all groups counts as *length*.
 
     Raises:
         NoSpace: no block is free in any group.

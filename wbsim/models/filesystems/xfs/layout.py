@@ -126,7 +126,7 @@ def _preceding(pages: Pages, page: int) -> int:
 def write_page(
     pages: Pages, page: int, call_pages: int, rule: Prealloc, unclaimed: int
 ) -> tuple[int, int]:  # fmt: skip
-    """Write to *page*, while *unclaimed* blocks are left.
+    """Make *page* dirty, while *unclaimed* blocks are left; a growing file may reserve pages behind it.
 
     Returns 1 if the page was clean, 0 if it was dirty already, and the number of blocks that the write
     claims.  The first number is -1, and nothing changes, if no block is left.  The same holds if the delayed
@@ -160,11 +160,10 @@ def write_page(
 def write_all(
     pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc, end: int, unclaimed: int
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Write to the pages at *indices*, *call_pages* pages with each write(2).
+    """Make the pages at *indices* dirty, *call_pages* pages with each write(2).
 
     *unclaimed* blocks of the filesystem are left.  Returns the number of pages that were written, how many of
     them were clean before, and how many blocks they claim.
-
     The function stops at a page for which `write_page` needs a conversion or a free block first.  It also
     stops at page *end*, because there is no room from there on.
     """

@@ -102,13 +102,17 @@ class XfsLog:
         return self._head
 
     def insert_item(self, buffer: MetaBuffer) -> None:
-        """Add *buffer* to the checkpoint's items, if it is not one of them (xlog_cil_insert_items)."""
+        """Add *buffer* to the growing checkpoint, if that does not have it yet; in no time."""
         if buffer.checkpoint != self.checkpoint:
             buffer.checkpoint = self.checkpoint
             self.items.append(buffer)
 
     def commit(self, size_bytes: int) -> None:
-        """Add *size_bytes* of newly logged regions to the checkpoint."""
+        """Add *size_bytes* of newly logged regions to the growing checkpoint, in no time.
+
+        A checkpoint that is large enough is pushed, and a log that is full now makes new transactions wait.
+        `cil_section` has the time.
+        """
         self.item_bytes += size_bytes
         if self.item_bytes >= self._room_bytes:
             self._out_of_room()
@@ -119,17 +123,23 @@ class XfsLog:
         return self._lock is None or self._lock.free
 
     def commit_ns(self, items: int) -> int:
-        """Return the time of xfs_log_commit_cil for *items* items (ns)."""
+        """Return the processor time (ns) of a commit of *items* items (xfs_log_commit_cil)."""
         costs = self._costs
         return costs.commit_ns if self._lock is None else costs.commit_ns + items * costs.item_ns
 
     def cil_section(self, task: Task, commit_ns: int, then_ns: int) -> Wait:
-        """Let *task* add a transaction's items to the CIL, then work for *then_ns*.  Yield the result."""
+        """Let *task* commit for *commit_ns*, under xc_cil_lock if there is one, then work for *then_ns*.
+
+        Yield the result.  Only time passes: `commit` and `insert_item` follow.
+        """
         lock = self._lock
         return commit_ns + then_ns if lock is None else lock.section(task, commit_ns, then_ns)
 
     def wait_for_space(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until the log has room (xlog_grant_head_wait); a sleeper flushes its plug."""
+        """Let *thread* sleep until the log has room; a sleeper flushes its plug.  Use: `yield from`.
+
+        It wakes the CIL worker and xfsaild, which make room (xlog_grant_head_wait).
+        """
         while self.full:
             thread.before_sleep()
             self._waiters.append(thread.task)
@@ -139,13 +149,14 @@ class XfsLog:
             yield PARK
 
     def force(self, task: Task) -> Steps:
-        """xfs_log_force: let *task* sleep until every earlier commit is on disk."""
+        """Let *task* sleep until every earlier commit is on disk (xfs_log_force).  Use: `yield from`."""
         return self.force_to(task, self.checkpoint if self.item_bytes else self.checkpoint - 1)
 
     def force_to(self, task: Task, checkpoint: int) -> Steps:
-        """xfs_log_force_seq: let *task* sleep until *checkpoint* is on disk.
+        """Let *task* sleep until the checkpoint with this number is on disk.  Use: `yield from`.
 
-        Tasks that force the same checkpoint wait for one write.
+        If it is there already, no time passes.  Tasks that force the same checkpoint wait for one write
+        (xfs_log_force_seq).
         """
         if self.on_disk < checkpoint:
             self.want_push()
@@ -183,7 +194,7 @@ class XfsLog:
         self._room_bytes = min(self._spec.checkpoint_bytes, free_bytes)
 
     def used_bytes(self) -> int:
-        """Return the used bytes of the log, from its tail on, with the bytes of the growing checkpoint.
+        """Return the used bytes of the log, from its tail to its head, with those of the growing checkpoint.
 
         A new transaction waits while they fill the log.
         """
@@ -289,7 +300,10 @@ class XfsLog:
             self.want_ail(self._head - self._spec.size // 2)
 
     def want_ail(self, target: int) -> None:
-        """xfs_ail_push: have the items written in place that were logged up to *target* (log bytes)."""
+        """Have xfsaild write the items in place that were logged up to *target*, and return at once.
+
+        *target* counts the bytes of log records, as ``written_bytes`` does (xfs_ail_push).
+        """
         self._ail_target = max(self._ail_target, target)
         if self._ail_asleep:
             self._ail_asleep = False

@@ -68,8 +68,9 @@ class XfsMetadata(Metadata[XfsInode]):
     ) -> Steps:  # fmt: skip
         """Run the transaction that gives *inode* blocks of *group*, whose AGF *thread* owns.
 
-        The AGF is free after the commit.  The update of the reverse mapping, if it takes time (*rmap_ns*),
-        follows when the transaction rolls.  Then *thread* works for *then_ns*.
+        Use: `yield from`.  It takes *map_ns* and the commit; the AGF is free after that.  The update of the
+        reverse mapping, if it takes time (*rmap_ns*), follows when the transaction rolls.  Then *thread*
+        works for *then_ns*.
         """
         log, spent = self.log, thread.spent
         spent.allocate += map_ns
@@ -96,7 +97,10 @@ class XfsMetadata(Metadata[XfsInode]):
             yield then_ns
 
     def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
-        """xfs_iomap_write_unwritten: convert *ioend* under the ILOCK, and its rmap under the AGF, too."""
+        """See `Metadata.convert`: under the ILOCK, and with reverse mapping under the AGF, too.
+
+        Stands for xfs_iomap_write_unwritten.
+        """
         file, costs, task = inode.file, self._costs, worker.task
         assert isinstance(file, PagedFile), "an ioend needs a file whose pages are kept one by one"
         if self._reserve_ns:
@@ -136,7 +140,7 @@ class XfsMetadata(Metadata[XfsInode]):
         self.log_extent(inode)
 
     def log_extent(self, inode: XfsInode) -> None:
-        """Log an extent item, and the inode unless the growing checkpoint holds it already.
+        """Log an extent item of *inode*, and the inode unless the growing checkpoint holds it already.
 
         This takes no time; the caller has waited for the commit.
         """

@@ -55,7 +55,7 @@ class XfsInode(FileInode):
 
     @property
     def group(self) -> Group:
-        """Return the inode's group, which only the buffer has: half a million inodes are dirty at once."""
+        """The inode's group, which only the buffer has: half a million inodes are dirty at once."""
         return self.cluster.group
 
 

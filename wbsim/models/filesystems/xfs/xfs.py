@@ -53,7 +53,7 @@ def xfs(
     flusher_costs: XfsFlusherCosts,
     cache: PageCache,
 ) -> DelallocFilesystem:
-    """Return a mounted XFS."""
+    """Return a mounted XFS on *sb*, whose log and workers have begun."""
     groups = _groups(parts, spec)
     kworkers = _kworkers(parts, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns

@@ -1,4 +1,7 @@
-"""The examples in the docstrings of the toolkit and of the models run, and print what they say."""
+"""The examples in the docstrings of all layers run, and print what they say.
+
+Those of the Python interface simulate; `tests.experiments.python.test_docstrings` runs them.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,12 @@ import pytest
 import wbsim
 
 PACKAGE: Final = Path(wbsim.__file__).parent
+LAYERS: Final = ("sim", "models", "experiments")
+INTERFACE: Final = (
+    "experiments/python", "experiments/captures/verdict", "experiments/config/case",
+    "experiments/config/problems", "experiments/results/outcome",
+)  # fmt: skip
+"""The modules whose objects users hold: their examples simulate, or need captures."""
 _PROMPT: Final = ">>> "
 _DOCUMENTED: Final = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
@@ -21,9 +30,10 @@ pytestmark = pytest.mark.source
 
 
 def modules_with_examples() -> list[str]:
-    """Return the names of the modules of wbsim.sim and wbsim.models that contain a prompt."""
-    paths = (path for layer in ("sim", "models") for path in sorted((PACKAGE / layer).rglob("*.py")))
+    """Return the names of the modules of all layers that contain a prompt, without the Python interface."""
+    paths = (path for layer in LAYERS for path in sorted((PACKAGE / layer).rglob("*.py")))
     places = [path.relative_to(PACKAGE).with_suffix("") for path in paths if _PROMPT in path.read_text()]
+    places = [place for place in places if not str(place).startswith(INTERFACE)]
     return [".".join(("wbsim", *place.parts)).removesuffix(".__init__") for place in places]
 
 
@@ -63,7 +73,7 @@ def test_wrong_example_of_private_function_is_found() -> None:
 
 
 def test_most_modules_of_helpers_have_examples() -> None:
-    """The search finds modules of both layers, of packages, and of functions that Numba compiles."""
+    """The search finds modules of all layers, of packages, and of functions that Numba compiles."""
     modules = modules_with_examples()
     assert {"wbsim.sim.units", "wbsim.models.release", "wbsim.models.page_cache.pages"} <= set(modules)
     assert len(modules) >= 50
