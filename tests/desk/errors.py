@@ -12,7 +12,9 @@ import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
+
+from wbsim.experiments.why.trust import Error
 
 ROOT: Final = Path(__file__).parents[2]
 ERRORS: Final = ROOT / "wbsim" / "experiments" / "data" / "errors.csv"
@@ -27,16 +29,6 @@ _REPORTS: Final = {
     "README.md": ("P13",), "docs/v13.md": ("V13-xfs-create",), "docs/n10-w25.md": ("N10", "W25"),
 }  # fmt: skip
 """The rows of each document that simulate programs which write."""
-
-
-class Error(NamedTuple):
-    """The relative error of a run's wall time or rate (%), and where it was compared."""
-
-    kind: str
-    filesystem: str
-    source: str
-    run: str
-    error_percent: float
 
 
 def kind_of(run: str) -> str:

@@ -6,8 +6,9 @@ from textwrap import fill
 from typing import Any, Final
 
 from wbsim.experiments.config.values import KINDS, amount
-from wbsim.experiments.formats.table import WIDTH, table
+from wbsim.experiments.formats.table import WIDTH, duration_text, table
 from wbsim.sim.param import Number, Spec
+from wbsim.sim.units import parse
 
 _INDENT: Final = "    "
 
@@ -45,17 +46,34 @@ def numbers_table(spec: Spec, *, sources: bool = False) -> str:
     )
 
 
+def quantity_text(value: Any, unit: str) -> str:
+    """Return *value* of the base *unit* (ns, B, B/s or another one) with a unit that is easy to read.
+
+    A time has at most three digits, if they are exact.
+
+    >>> quantity_text(11_100, "ns"), quantity_text(2_100_000, "ns"), quantity_text(4_096, "B")
+    ('11.1 us', '2.1 ms', '4 KiB')
+    >>> quantity_text(1_234_567, "ns"), quantity_text(0.3, "1")
+    ('1234567 ns', '0.3')
+    """
+    if unit == "ns" and value:
+        text = duration_text(value)
+        if parse(text.replace(" ", ""), "time") == value:
+            return text
+    return amount(value, unit)
+
+
 def _value_text(fields: dict[str, Any]) -> str:
     """Return the value in the largest unit in which it is a whole number."""
     value, unit = fields["value"], fields["unit"]
-    text = str(value) if isinstance(value, bool | str) else amount(value, unit)
+    text = str(value) if isinstance(value, bool | str) else quantity_text(value, unit)
     return text if unit in ("1", "", *KINDS) else f"{text} {unit}"
 
 
 def _source_text(fields: dict[str, Any]) -> str:
     """Return the indented source of a number, in lines that fit a terminal."""
     low, high, unit = fields["low"], fields["high"], fields["unit"]
-    span = "" if low in (None, high) else f" [{amount(low, unit)} .. {amount(high, unit)}]"
+    span = "" if low in (None, high) else f" [{quantity_text(low, unit)} .. {quantity_text(high, unit)}]"
     targets = f" <- {', '.join(fields['targets'])}" if fields["targets"] else ""
     text = f"{fields['source']}{span}{targets}"
     return fill(text, WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)

@@ -17,7 +17,8 @@ from pydantic import ValidationError
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.filesystems import made_again
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.values import amount, bounds
+from wbsim.experiments.config.values import bounds
+from wbsim.experiments.formats.numbers import quantity_text
 from wbsim.experiments.results.figures import FIGURES
 from wbsim.experiments.results.outcome import Outcome
 from wbsim.experiments.running.execute import How, Runs
@@ -52,7 +53,7 @@ class Guess(NamedTuple):
         >>> Guess("seek", 1_000_000, 500_000, 2_000_000, "ns").range_text
         '500 us .. 2 ms'
         """
-        return f"{amount(self.low, self.unit)} .. {amount(self.high, self.unit)}"
+        return f"{quantity_text(self.low, self.unit)} .. {quantity_text(self.high, self.unit)}"
 
     @property
     def logarithmic(self) -> bool:

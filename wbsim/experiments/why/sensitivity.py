@@ -24,7 +24,7 @@ import numpy as np
 
 from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.config.values import amount
+from wbsim.experiments.formats.numbers import quantity_text
 from wbsim.experiments.formats.table import column_texts, figure_text, table, wrapped
 from wbsim.experiments.results.figures import FIGURES, number_or_nan
 from wbsim.experiments.running.execute import How
@@ -94,7 +94,7 @@ class Sensitivity:
             sobol = []
         columns = [
             distinct_ends([effect.guess.path for effect in effects]),
-            [amount(effect.guess.value, effect.guess.unit) for effect in effects],
+            [quantity_text(effect.guess.value, effect.guess.unit) for effect in effects],
             [effect.guess.range_text for effect in effects],
             [_percent(effect.mu_star, self.value) for effect in effects],
             [_percent(effect.sigma, self.value) for effect in effects],
