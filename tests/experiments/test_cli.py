@@ -556,7 +556,9 @@ def test_error_about_an_argument_is_one_line(capsys: pytest.CaptureFixture[str])
     """Line feeds and control characters of the argument are escaped."""
     with pytest.raises(SystemExit):
         main(["list", "kernels", "plug", "a\n\x1b[31mb"])
-    assert capsys.readouterr().err == ("wbsim: unrecognized arguments: a\\n\\x1b[31mb; see wbsim --help\n")
+    assert capsys.readouterr().err == (
+        "wbsim list: unrecognized arguments: a\\n\\x1b[31mb; see wbsim list --help\n"
+    )
 
 
 def test_too_long_directory_name_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,8 +130,8 @@ def test_sensitivity_table_shows_effects_in_percent() -> None:
         "d                   5  0 .. 7    0.5      0.0       -        -     -     -",
         "",
         "wall_time is 10 s; within the assumed ranges, 7.5 .. 13 (95 % of Sobol's runs)",
-        "3 assumed numbers, of which 1 change it by less than 1 %; 44 runs, 3 of them refused;"
-        " wbsim show prints the complete keys",
+        "3 assumed numbers, of which 1 change it by less than 1 %; 44 runs, 3 of them refused; wbsim show",
+        "  prints the complete keys, and wbsim run --guesses 20 an interval over all of them",
     ]
 
 

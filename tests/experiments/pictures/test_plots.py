@@ -191,7 +191,7 @@ def test_knee_of_a_quantity_has_its_unit() -> None:
     sizes = [f"{size} MiB" for size in (1, 2, 3, 4)]
     frame = pd.DataFrame({"variant": ["new"] * 4, "file_rate": [0.0, 6.0, 8.0, 9.0]})
     frame = with_setting(frame, "size", sizes)
-    beyond = "beyond, each step brings less than half as much"
+    beyond = "beyond, it rises less than half as fast"
     line = f"knee of file_rate of new: size = 2 MiB; {beyond}"
     assert list(knees(frame, "size", "file_rate", ["variant"])) == [line]
     costly = frame.rename(columns={"file_rate": "wall_time"})

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from wbsim.experiments.commands.options import print_json
@@ -76,6 +77,8 @@ def _trust(outcomes: list[Outcome], experiment: Experiment, arguments: Namespace
     figure = arguments.figure[0] if arguments.figure else ""
     swept = bool(getattr(arguments, "set", ())) and arguments.command == "sweep"
     command = sensitivity_command(str(config), experiment.cases, figure, swept=swept)
+    if arguments.command == "run":
+        command += "".join(f" --set {quote(change)}" for change in arguments.set)
     lines = trust_lines(experiment.cases, outcomes, command)
     if any(len(runs) > 1 for runs in by_case(outcomes)):
         lines = [_SCATTER, *lines]
@@ -132,7 +135,8 @@ def _texts(
     first_runs = [outcome for outcome in outcomes if outcome.replication == 0]
     for outcome in first_runs:
         parts = [*parts_tables(outcome), *([TABLES[locks](outcome.locks)] if locks else [])]
-        texts += parts if len(first_runs) == 1 else [f"{outcome.variant}:\n{part}" for part in parts]
+        label = " ".join([outcome.variant, *map(str, outcome.point.values())])
+        texts += parts if len(first_runs) == 1 else [f"{label}:\n{part}" for part in parts]
     if not axes and (latencies := latency_table(first_runs)) is not None:
         texts.append(latencies)
     if all(map(nothing_written_back, outcomes)):

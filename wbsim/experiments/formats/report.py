@@ -117,7 +117,8 @@ def _table(
     title: str, columns: Sequence[Column], cases: Sequence[Sequence[Outcome]], axes: Sequence[str]
 ) -> str:
     header, rows = _rows(title, columns, cases, axes)
-    return fitted_table(header, rows, left_columns=len(axes) + 1)
+    own = "" if title == "variant" else title
+    return fitted_table(header, rows, left_columns=len(axes) + 1, title=own)
 
 
 def _rows(

@@ -38,11 +38,15 @@ UNKNOWN: Final = "-"
 """The text of an unknown number."""
 
 
-def fitted_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
+def fitted_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1, title: str = ""
+) -> str:
     """Return a table as `table` does, of lines of at most `WIDTH` characters.
 
     A column in which all rows agree is left out, and a line below the table names its value.  Of a single
     row, the unknown values are left out.  A table that is still too wide continues below itself.
+
+    *title*: a heading that names the table, and not a column; its column is never named below.
     """
     cells = list(zip(*rows, strict=True))
     shared = [len(set(column)) == 1 and (len(rows) > 1 or column[0] == UNKNOWN) for column in cells]
@@ -52,9 +56,9 @@ def fitted_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_colu
     common = [
         f"{header[number]} {cells[number][0]}"
         for number, alike in enumerate(shared)
-        if alike and number not in labels and cells[number][0] != UNKNOWN
+        if alike and number not in labels and cells[number][0] != UNKNOWN and header[number] != title
     ]
-    return text + (f"\nin every row: {', '.join(common)}" if common else "")
+    return "\n".join([text, wrapped(f"in every row: {', '.join(common)}")]) if common else text
 
 
 def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
@@ -94,7 +98,10 @@ def split_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_colum
 def _in_parts(
     labels: Sequence[int], others: Sequence[int], header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> str:
-    """Return tables of at most `WIDTH` characters: each has the columns *labels*, and some of *others*."""
+    """Return tables of at most `WIDTH` characters: each has the columns *labels*, and some of *others*.
+
+    If there are several, a table leaves out rows in which all of its other columns are unknown.
+    """
     parts: list[list[int]] = [[]]
     for number in others:
         if parts[-1] and _width([*labels, *parts[-1], number], header, rows) > WIDTH:
@@ -103,7 +110,11 @@ def _in_parts(
     return "\n\n".join(
         table(
             [header[number] for number in (*labels, *part)],
-            [[row[number] for number in (*labels, *part)] for row in rows],
+            [
+                [row[number] for number in (*labels, *part)]
+                for row in rows
+                if len(parts) == 1 or any(row[number] != UNKNOWN for number in part)
+            ],
             left_columns=len(labels),
         )
         for part in parts

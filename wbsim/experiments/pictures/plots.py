@@ -371,7 +371,7 @@ def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterat
                 whose = ", ".join(text for text in (label, title) if text)
                 position = short(knee, unit_of(frame, x))
                 line = f"{name}{f' of {whose}' if whose else ''}"
-                yield f"{KNEE}{line}: {x} = {position}; beyond, each step brings less than half as much"
+                yield f"{KNEE}{line}: {x} = {position}; beyond, it rises less than half as fast"
 
 
 def _plug_requests(results: Results, frame: pd.DataFrame) -> int | None:

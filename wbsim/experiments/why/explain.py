@@ -128,7 +128,7 @@ def explanation(result: Result) -> str:
     """Return the explanation of *result* as text: the tables that the module docstring lists."""
     parts, runs = [result.title], result.runs
     if result.axes:
-        parts.append("\n".join(answers(result)))
+        parts.append("\n".join(map(wrapped, answers(result))))
         for variant, variant_runs in by_variant(runs):
             parts += [f"{variant}:", sweep_table(", ".join(result.axes), variant_runs)]
             parts += [kind_table(name, variant_runs) for name in seen_names(variant_runs)]
@@ -250,7 +250,9 @@ def sweep_table(axis: str, runs: Sequence[Run]) -> str:
         column_texts(rates),
         [figure_text(100 * share(rate, best), 1) for rate in rates],
     ]
-    header = (axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best")
+    header = [axis, "held back by", "% of its time", "wall s", "on disk s", unit, "% of the best"]
+    if all(run.on_disk_time is None for run in runs):
+        del columns[3], header[4]
     rows = list(zip((run.place for run in runs), *columns, strict=True))
     return wrapped_table(header, rows, left_columns=2)
 
