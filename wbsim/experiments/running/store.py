@@ -431,7 +431,8 @@ def refuse_foreign(path: Path, begins: str, kind: str) -> None:
 def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Replace *path* in one step: *write* writes a file next to it, which is then renamed.
 
-    Its folder is made if it is missing.  If *write* fails, *path* stays as it was.
+    Its folder is made if it is missing.  The file's name has no suffix of *path*: *write* gives the format.
+    If *write* fails, *path* stays as it was.
 
     Raises:
         BadInput: the folder or the file cannot be written.

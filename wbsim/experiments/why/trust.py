@@ -76,12 +76,7 @@ def known_errors() -> tuple[Error, ...]:
 
 
 def trust_in(scenario: Scenario) -> Trust:
-    """Return the errors of the runs that are comparable with *scenario*.
-
-    They have the same kind of work on the same filesystem.
-
-    If there are fewer than three, those on all filesystems count.
-    """
+    """Return the median and worst error (%) of runs comparable with *scenario*; both None without any."""
     kind = kind_of(scenario)
     filesystems = {mount.filesystem.kind for mount in scenario.mounts.values()}
     alike = [error for error in known_errors() if error.kind == kind]

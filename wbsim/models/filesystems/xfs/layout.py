@@ -165,7 +165,7 @@ def write_all(
     *unclaimed* blocks of the filesystem are left.  Returns the number of pages that were written, how many of
     them were clean before, and how many blocks they claim.
     The function stops at a page for which `write_page` needs a conversion or a free block first.  It also
-    stops at page *end*, because there is no room from there on.
+    stops at page *end*, behind the last that the file's arrays hold; the caller makes room and goes on.
     """
     clean_before = claimed = 0
     for i in range(len(indices)):
