@@ -84,7 +84,7 @@ def test_findings_have_plots_and_texts(found: wbsim.Findings) -> None:
     assert len(found.heat_map("workload.files", "replication").axes) == 3
     chosen = found.plot(by=["variant", "replication"], where={"workload.files": [200], "variant": "b"})
     assert [line.get_label() for line in chosen.axes[0].get_lines()] == ["0", "1"]
-    assert chosen.get_suptitle().endswith("(workload.files = 200, variant = b)")
+    assert " ".join(chosen.get_suptitle().split()).endswith("(workload.files = 200, variant = b)")
     assert len(found.heat_map("workload.files", "replication", where={"variant": "b"}).axes) == 2
     assert len(found.over_time().axes) == 8
     assert found.where_time_goes().axes
