@@ -86,7 +86,7 @@ def test_findings_have_plots_and_texts(found: wbsim.Findings) -> None:
     assert [line.get_label() for line in chosen.axes[0].get_lines()] == ["0", "1"]
     assert " ".join(chosen.get_suptitle().split()).endswith("(workload.files = 200, variant = b)")
     assert len(found.heat_map("workload.files", "replication", where={"variant": "b"}).axes) == 2
-    assert len(found.over_time().axes) == 8
+    assert len(found.over_time().axes) == 7
     assert found.where_time_goes().axes
     assert "held back by" in found.explain()
     assert repr(found).splitlines()[1].startswith("variant  workload.files")
