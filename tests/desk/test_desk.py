@@ -135,12 +135,12 @@ def test_shipped_errors_are_those_of_the_documents() -> None:
 
 
 def test_errors_are_read_from_both_kinds_of_tables() -> None:
-    """A "~" marks a result that scatters, and a calibrated row is no prediction."""
+    """Only predicted sections count, also a result that scatters ("~"), and no calibrated row."""
     text = "## H. x\n| xfs 32M fs_mark 4k x1 | 1.65 -9% | 2 |\n| ext4 64M dd 1 x 5m | 0.37~ -48% | 2 |\n"
     text += "## Z. y\n| ext4 fio random | 1 | 3.09, 2.11, -32% | 6 |\n| xfs dd | 2 | 2.88~, 2.3, -20% | 2 |\n"
     assert list(errors.of_measurements(text)) == [
-        errors.Error("small files", "xfs", "measurements H", "fs_mark 4k x1", -9.0),
         errors.Error("random writes", "ext4", "measurements Z", "fio random", -32.0),
+        errors.Error("sequential writes", "xfs", "measurements Z", "dd", -20.0),
     ]
     table = (
         "    W25-A-bm-p  759.0  MiB/s  1 036  -  +36.5 %   predicted\n"

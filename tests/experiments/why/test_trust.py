@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.harness import FIO, loop_config
@@ -12,6 +14,7 @@ from wbsim.experiments.why.trust import (
     guesses_of_bottleneck,
     kind_of,
     known_errors,
+    sensitivity_command,
     trust_in,
     trust_lines,
 )
@@ -69,7 +72,7 @@ def test_errors_are_those_of_the_kind_and_the_filesystem(monkeypatch: pytest.Mon
 
 def test_known_errors_cover_each_kind() -> None:
     assert {error.kind for error in known_errors()} == {
-        "small files", "sequential writes", "random writes", "several programs", "several flushers",
+        "small files", "sequential writes", "random writes", "mixed work", "several flushers",
     }  # fmt: skip
 
 
@@ -91,4 +94,38 @@ def test_lines_name_the_next_command() -> None:
     cases = parse(loop_config(SMALL, dirty_mib=2), "x.toml").cases
     lines = trust_lines(cases, [], "wbsim sensitivity x.toml")
     assert lines[0].startswith("how right: ")
-    assert lines[-1] == "what its guesses move: wbsim sensitivity x.toml"
+    assert lines[-1] == "how far the guesses move the answer: wbsim sensitivity x.toml"
+    assert not any("sensitivity" in line for line in trust_lines(cases, []))
+
+
+def test_errors_are_those_of_the_least_trusted_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A median of 9 % is worse than one of 4 %, though its text sorts before; an unknown kind is worst."""
+    rows = [("small files", 4.0)] * 12 + [("sequential writes", 9.0)] * 30
+    errors = tuple(Error(kind, "xfs", "a", "", percent) for kind, percent in rows)
+    monkeypatch.setattr("wbsim.experiments.why.trust.known_errors", lambda: errors)
+    dd = "dd if=/dev/zero of=a/f bs=1M count=4"
+    cases = [parse(loop_config(command, dirty_mib=2), "x.toml").cases[0] for command in (SMALL, dd, "sync")]
+    assert "by 4 % in the median" in trust_lines(cases[:1], [])[0]
+    assert "by 9 % in the median" in trust_lines(cases[:2], [])[0]
+    assert "no run like this one" in trust_lines(cases, [])[0]
+
+
+def test_one_program_of_a_new_kind_makes_no_run_comparable() -> None:
+    """A stream next to small files is mixed work; next to a sync(2) it was never compared."""
+    both = f'programs.a = "{SMALL}"\nprograms.b = "dd if=/dev/zero of=b/f bs=1M count=4"\n'
+    text = loop_config(SMALL, dirty_mib=2).replace(f'workload.command = "{SMALL}"', both)
+    assert kind_of(parse(text, "x.toml").cases[0].scenario) == "mixed work"
+    third = text.replace("programs.b", 'programs.c = "sync"\nprograms.b')
+    assert kind_of(parse(third, "x.toml").cases[0].scenario) == "other programs"
+
+
+def test_command_names_a_case_that_the_configuration_has() -> None:
+    variants = parse(f"{loop_config(SMALL, dirty_mib=2)}[variants.a]\n[variants.b]\n", "x.toml").cases
+    assert (
+        sensitivity_command("x.toml", variants[:1]) == "wbsim sensitivity x.toml --trajectories 2 --sobol 0"
+    )
+    assert " --variant a " in sensitivity_command("x.toml", variants)
+    point = [replace(variants[0], point={"n": n}) for n in (1, 2)]
+    assert " --variant a-1 " in sensitivity_command("x.toml", point)
+    assert "--variant" not in sensitivity_command("x.toml", point, swept=True)
+    assert " --figure file_rate " in sensitivity_command("x.toml", point, "file_rate")

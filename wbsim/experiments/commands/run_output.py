@@ -67,18 +67,39 @@ def print_result(
     return _status({failure.kind for _, failure in batch.failures})
 
 
+def print_plan(experiment: Experiment, arguments: Namespace) -> int:
+    """Print the runs of *experiment* that `run` or `sweep` would simulate, with estimates; return 0.
+
+    *arguments* has ``replications``, ``jobs`` and ``json`` of the command line; with ``json``, print one
+    document.
+    """
+    import os
+
+    from wbsim import sim
+    from wbsim.experiments.sweeps.dry_run import plan_document, plan_text, planned
+
+    cases = planned(experiment, arguments.replications, compiled=sim.COMPILED)
+    if arguments.json:
+        print_json(plan_document(cases, experiment.axes))
+    else:
+        processes = arguments.jobs or os.cpu_count() or 1
+        print(f"{experiment.title}\n{plan_text(cases, experiment.axes, processes)}")
+    return 0
+
+
 def _trust(outcomes: list[Outcome], experiment: Experiment, arguments: Namespace) -> str:
     """Return the lines that say how far to trust the result, and what the printed intervals show."""
     from wbsim.experiments.formats.report import by_case
     from wbsim.experiments.formats.table import wrapped
     from wbsim.experiments.why.trust import sensitivity_command, trust_lines
 
-    config = getattr(arguments, "config", None) or "CONFIG.toml"
-    figure = arguments.figure[0] if arguments.figure else ""
-    swept = bool(getattr(arguments, "set", ())) and arguments.command == "sweep"
-    command = sensitivity_command(str(config), experiment.cases, figure, swept=swept)
-    if arguments.command == "run":
-        command += "".join(f" --set {quote(change)}" for change in arguments.set)
+    command = ""
+    if arguments.config is not None:
+        figure = arguments.figure[0] if arguments.figure else ""
+        swept = arguments.command == "sweep" and bool(arguments.set)
+        command = sensitivity_command(str(arguments.config), experiment.cases, figure, swept=swept)
+        if arguments.command == "run":
+            command += "".join(f" --set {quote(change)}" for change in arguments.set)
     lines = trust_lines(experiment.cases, outcomes, command)
     if any(len(runs) > 1 for runs in by_case(outcomes)):
         lines = [_SCATTER, *lines]

@@ -1,7 +1,8 @@
 """The trust in a run: the errors of comparable runs, and the assumed numbers of its bottleneck.
 
-Runs are comparable if their programs do the same kind of work on the same kind of filesystem.  The errors are
-those of predictions: no number was fitted to the runs in ``data/errors.csv`` (`tests.desk.errors` makes it).
+Runs are comparable if their programs do the same kind of work on the same kind of filesystem.  ``data/errors.csv`` has
+the errors of predictions (`tests.desk.errors` makes it).  Either the model's figures stood before the runs were
+measured, or no number was fitted to this row of a report.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _NAMED: Final = 3
 """The number of guesses of the bottleneck that are named."""
 _FEWEST: Final = 3
 """The smallest number of comparable runs on one filesystem; with fewer, those on all filesystems count."""
+_MIXED: Final = "mixed work"
+"""The kind of work of programs, or of jobs of fio, that do several of the kinds that were compared."""
 
 
 class Error(NamedTuple):
@@ -94,12 +97,15 @@ def trust_in(scenario: Scenario) -> Trust:
 def kind_of(scenario: Scenario) -> str:
     """Return the kind of work of *scenario*, in the words of ``data/errors.csv``, or other words without one.
 
-    Calls that wait for the disk make another kind, because their time is that of the device.
+    One program whose kind was never compared is enough: then no run is comparable.  Calls that wait for the
+    disk are such a kind, because their time is that of the device.
     """
     works = {_work_of(program.workload) for program in scenario.programs.values()}
+    if new := sorted(works - {error.kind for error in known_errors()}):
+        return new[0]
     if isinstance(scenario.kernel.flusher, ParallelSpec):
         return "several flushers"
-    return works.pop() if len(works) == 1 else "several programs"
+    return works.pop() if len(works) == 1 else _MIXED
 
 
 def _work_of(workload: object) -> str:
@@ -113,7 +119,7 @@ def _work_of(workload: object) -> str:
         kinds = set(workload.rw) if isinstance(workload.rw, tuple) else {workload.rw}
         if kinds <= {"randwrite"}:
             return "random writes"
-        return "sequential writes" if kinds <= {"write"} else "several programs"
+        return "sequential writes" if kinds <= {"write"} else _MIXED
     return "other programs"
 
 
@@ -156,11 +162,6 @@ def _paths_of(resource: str) -> tuple[str, ...]:
     return ("machine.processors.",)
 
 
-def _runs_text(count: int, runs: int) -> str:
-    """Return words for *count* of so many *runs*."""
-    return "this run" if runs == 1 else f"{count} of {runs} runs"
-
-
 def sensitivity_command(config: str, cases: Sequence[Case], figure: str = "", *, swept: bool = False) -> str:
     """Return the command that shows how far the assumed numbers move *figure*, or else the wall time.
 
@@ -173,22 +174,26 @@ def sensitivity_command(config: str, cases: Sequence[Case], figure: str = "", *,
     return f"wbsim sensitivity {config}{variant}{option} --trajectories 2 --sobol 0"
 
 
-def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str) -> list[str]:
+def _doubt(trust: Trust) -> float:
+    """Return the median error (%) of comparable runs; infinity without any."""
+    return float("inf") if trust.median_percent is None else trust.median_percent
+
+
+def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str = "") -> list[str]:
     """Return the lines on trust below a table of runs: comparable errors, guesses, *command*.
 
-    The bottleneck is that of the first case.  *command* is a ``wbsim sensitivity`` that shows how far the
-    assumed numbers move the answer.
+    Of several cases, the errors are those of the least trusted kind, and the bottleneck is the commonest.
+    *command* is a ``wbsim sensitivity`` that shows how far the assumed numbers move the answer; "": none.
     """
-    lines = list(dict.fromkeys(trust_in(case.scenario).text() for case in cases))
-    if len(lines) > 1:
-        lines = [max(lines, key=lambda line: ("no run like" in line, line))]
+    trusts = [trust_in(case.scenario) for case in cases]
+    lines = [max(trusts, key=_doubt).text()]
     bottlenecks = [guesses_of_bottleneck(cases[0].scenario, outcome.uses) for outcome in outcomes]
     if bottlenecks:
         where, guesses = max(bottlenecks, key=bottlenecks.count)
         if guesses:
             ranges = {guess.path.rpartition(".")[2]: guess.range_text for guess in reversed(guesses)}
             names = ", ".join(f"{name} {ends}" for name, ends in list(ranges.items())[: -_NAMED - 1 : -1])
-            share = _runs_text(bottlenecks.count((where, guesses)), len(bottlenecks))
-            lines.append(f"guesses about {where}, which holds back {share}: {names}")
-    lines.append(f"what its guesses move: {command}")
-    return lines
+            count = bottlenecks.count((where, guesses))
+            several = f" of {count} of {len(bottlenecks)} runs" if len(bottlenecks) > 1 else ""
+            lines.append(f"guesses about the bottleneck{several}, {where}: {names}")
+    return [*lines, f"how far the guesses move the answer: {command}"] if command else lines
