@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from wbsim.experiments.config.problems import BadInput
-from wbsim.experiments.pictures.disk import disk_picture, layout_texts, owners, used_blocks
+from wbsim.experiments.pictures.disk import disk_picture, owners, used_blocks
+from wbsim.experiments.running.layout import layout_texts
 
 
 def tables(*files: list[tuple[int, int, int]]) -> list[Any]:

@@ -327,7 +327,13 @@ def test_range_has_what_the_seeds_cannot_tell_apart(
         ),
         ({"processors": 0.9}, "more processors; the bottleneck of the best run: the processors together"),
         ({"thread sda:1/flusher": 0.9}, "files that are spread more evenly"),
-        ({"lock mnt/log": 0.8}, "another filesystem or fewer writers in one place"),
+        ({"lock mnt/log": 0.8}, "another filesystem, or fewer writers in one place"),
+        (
+            {"thread mnt/kworker/xfs-conv": 0.9},
+            "less work for this thread, because it uses one processor",
+        ),
+        ({"thread fio/process 3": 0.9}, "more processes, or larger calls of each"),
+        ({"pauses of fio/process 3": 0.9}, "nothing; the programs wait by their own choice"),
         ({"processors": 0.2}, "the best run has no bottleneck (nothing in particular)"),
     ],
 )

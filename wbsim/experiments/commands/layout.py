@@ -35,7 +35,8 @@ def execute(arguments: Namespace) -> int:
 
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.pictures.axes import save_png
-    from wbsim.experiments.pictures.disk import disk_picture, extents_of, laid_out, layout_texts
+    from wbsim.experiments.pictures.disk import disk_picture
+    from wbsim.experiments.running.layout import extents_of, laid_out, layout_texts
     from wbsim.experiments.running.store import refuse_file, replace_whole
 
     refuse_file(arguments.out)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from wbsim.experiments.config.printable import printable
 
 if TYPE_CHECKING:
-    from wbsim.experiments.config.case import Experiment
     from wbsim.experiments.running.execute import How
     from wbsim.experiments.running.progress import Reporting
 
@@ -104,32 +103,12 @@ def add_sources(parser: ArgumentParser) -> None:
 
 
 def add_dry_run(parser: ArgumentParser) -> None:
-    """Add the flag ``--dry-run`` of `run` and `sweep`: they call `print_plan` instead of simulating."""
+    """Add the flag ``--dry-run`` of `run` and `sweep`, which then print the plan and simulate nothing."""
     parser.add_argument(
         "--dry-run",
         action="store_true",
         help="print the runs with an estimate of their time; run nothing",
     )
-
-
-def print_plan(experiment: Experiment, arguments: Namespace) -> int:
-    """Print the runs of *experiment* that `run` or `sweep` would simulate, with estimates; return 0.
-
-    *arguments* has ``replications``, ``jobs`` and ``json`` of the command line; with ``json``, print one
-    document.
-    """
-    import os
-
-    from wbsim import sim
-    from wbsim.experiments.sweeps.dry_run import plan_document, plan_text, planned
-
-    cases = planned(experiment, arguments.replications, compiled=sim.COMPILED)
-    if arguments.json:
-        print_json(plan_document(cases, experiment.axes))
-    else:
-        processes = arguments.jobs or os.cpu_count() or 1
-        print(f"{experiment.title}\n{plan_text(cases, experiment.axes, processes)}")
-    return 0
 
 
 def add_replications(

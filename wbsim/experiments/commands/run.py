@@ -16,7 +16,6 @@ from wbsim.experiments.commands.options import (
     check_figures,
     how_of,
     positive,
-    print_plan,
 )
 
 HELP = "simulate one experiment"
@@ -54,7 +53,7 @@ def execute(arguments: Namespace) -> int:
     Return 0, or the status of the worst failure, as `print_result` does.  Bad input raises `BadInput`, for
     which `cli` ends with status 2.
     """
-    from wbsim.experiments.commands.run_output import print_result
+    from wbsim.experiments.commands.run_output import print_plan, print_result
     from wbsim.experiments.config.experiment import from_command, load
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.report import print_fs_mark

@@ -70,17 +70,11 @@ def execute(arguments: Namespace) -> int:
     from functools import partial
 
     from wbsim.experiments.config.experiment import load, smaller
-    from wbsim.experiments.config.problems import bad
     from wbsim.experiments.pictures.axes import save_png
     from wbsim.experiments.pictures.tornado import tornado
     from wbsim.experiments.running.store import replace_whole
     from wbsim.experiments.why.sensitivity import sensitivity
 
-    if arguments.sobol & (arguments.sobol - 1):
-        raise bad(
-            "--sobol",
-            f"{arguments.sobol} is not a power of two; give 16, 32 or 64, or 0 to leave the method out",
-        )
     experiment = load(arguments.config, arguments.set)
     case = experiment.only_case(arguments.variant)
     if arguments.quick:

@@ -16,7 +16,6 @@ from wbsim.experiments.commands.options import (
     check_figures,
     how_of,
     positive,
-    print_plan,
 )
 
 HELP = "simulate an experiment at many values of its keys"
@@ -62,7 +61,7 @@ def execute(arguments: Namespace) -> int:
     Return 0, or the status of the worst failure, as `print_result` does.  A bad configuration, option or
     figure raises `BadInput`, for which `cli` ends with status 2.
     """
-    from wbsim.experiments.commands.run_output import print_result
+    from wbsim.experiments.commands.run_output import print_plan, print_result
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.sweeps import Asked
     from wbsim.experiments.results.figures import FIGURES

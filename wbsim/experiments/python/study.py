@@ -18,12 +18,12 @@ from wbsim.experiments.config.experiment import load as load_experiment
 from wbsim.experiments.config.problems import bad, list_names
 from wbsim.experiments.config.sweeps import Asked
 from wbsim.experiments.formats.numbers import number_rows
-from wbsim.experiments.pictures.disk import extents_of, laid_out
 from wbsim.experiments.published.reproduce import Reproduction
 from wbsim.experiments.published.reproduce import reproduce as reproduce_reports
 from wbsim.experiments.python.arguments import check_arguments, is_there, list_of
 from wbsim.experiments.python.findings import Findings
 from wbsim.experiments.running.execute import How
+from wbsim.experiments.running.layout import extents_of, laid_out
 from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.store import refuse_file
@@ -32,6 +32,7 @@ from wbsim.experiments.why.advise import REPLICATIONS, Advice, advise_on
 from wbsim.experiments.why.sensitivity import Sensitivity, sensitivity
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
+Sobol = Annotated[int, Field(ge=0, le=100_000)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
 Directory = Annotated[str, Field(min_length=1)] | Path
 _LONGEST_SHOWN: Final = 60
@@ -288,7 +289,7 @@ class Study:
         *,
         trajectories: Count = 6,
         most: Count = 5,
-        sobol: int = 32,
+        sobol: Sobol = 32,
         seed: Seed = 1,
         jobs: Count | None = None,
     ) -> Sensitivity:
@@ -315,8 +316,6 @@ class Study:
             >>> study.sensitivity("write_iops", trajectories=2, sobol=0).effects[0].mu_star > 0
             True
         """
-        if sobol < 0 or sobol & (sobol - 1):
-            raise bad("sensitivity()", f"is {sobol}, which is not a power of two; give 16, 32, or 0", "sobol")
         return sensitivity(self._only_case(), figure, How(seed, None, jobs), trajectories, most, sobol)
 
     def _only_case(self) -> Case:

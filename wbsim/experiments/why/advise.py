@@ -27,16 +27,17 @@ from wbsim.experiments.config.case import Case
 from wbsim.experiments.config.experiment import load, smaller
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, wrapped
-from wbsim.experiments.results.outcome import Outcome
+from wbsim.experiments.results.outcome import PAUSES_OF, START_OF, Outcome
 from wbsim.experiments.running.execute import How, Runs
 from wbsim.experiments.running.jobs import Job
-from wbsim.experiments.why.answer import UNWRITTEN, cause_of
-from wbsim.experiments.why.bottlenecks import NOTHING, SEEN, busy_ns
+from wbsim.experiments.why.answer import cause_of
+from wbsim.experiments.why.bottlenecks import SEEN, bottleneck, busy_ns
 from wbsim.experiments.why.explain import Run, rates_of, run_of, sweep_table
 from wbsim.experiments.why.writeback import nothing_written_back, why_nothing
 from wbsim.models.flushers.parallel import ParallelSpec
 from wbsim.models.machine import build
 from wbsim.models.scenario import Scenario
+from wbsim.models.time_accounting import FLUSHER, PROCESS
 
 By = Literal["allocation_group", "hash", "processor"]
 """The rules that pick the context of an inode (`ParallelSpec`)."""
@@ -44,17 +45,6 @@ AXIS: Final = "contexts"
 SHORT_OF_BEST: Final = 0.05
 """A rate is good enough if it is at most this share below the best rate."""
 REPLICATIONS: Final = 2
-_REMEDIES: Final = {
-    "flusher": "files that are spread more evenly, or with `by` another rule",
-    "a process": "more processes, or larger calls of each",
-    "processors": "more processors",
-    "lock": "another filesystem or fewer writers in one place; more contexts wait for the same lock",
-    "pauses": "nothing; the programs wait by their own choice",
-    "start of": "a longer run, because starting the programs takes most of it",
-}
-"""The remedies, by a word of the bottleneck (`experiments.why.answer.in_words`)."""
-_FASTER: Final = "a faster device, or more members"
-"""The remedy if a part of a device is the bottleneck."""
 _FURTHER: Final = re.compile(r":(\d+)/flusher$")
 """The name of a flusher behind the first one of its device."""
 
@@ -134,23 +124,46 @@ class Advice:
         noise = _rate(_between_seeds(self.runs))
         return [
             f"between {low} and {high} contexts the difference is smaller than that of two seeds"
-            f" (up to {noise} {unit}); more --replications may separate them"
+            f" (up to {noise} {unit})"
         ]
+
+    def _best_run(self) -> Run:
+        """Return the first run with the number of contexts that has the best mean rate."""
+        _, rate_of = _mean_rates(self.runs)
+        best = max(rate_of, key=rate_of.__getitem__)
+        return next(run for run in self.runs if contexts_of(run) == best)
 
     def _cause(self) -> str:
         """Return what holds the best run back, in words."""
-        _, rate_of = _mean_rates(self.runs)
-        best = max(rate_of, key=rate_of.__getitem__)
-        run = next(run for run in self.runs if contexts_of(run) == best)
+        run = self._best_run()
         return cause_of(run.uses, written_back=run.written_back)
 
     def _more(self) -> str:
         """Return a remedy for what holds the best run back."""
-        cause = self._cause()
-        if cause in (NOTHING, UNWRITTEN):
+        resource, cause = bottleneck(self._best_run().uses), self._cause()
+        if resource is None:
             return f"the best run has no bottleneck ({cause}); wbsim explain shows where its time goes"
-        remedy = next((remedy for word, remedy in _REMEDIES.items() if word in cause), _FASTER)
-        return f"{remedy}; the bottleneck of the best run: {cause}"
+        return f"{_remedy(resource.name)}; the bottleneck of the best run: {cause}"
+
+
+def _remedy(resource: str) -> str:
+    """Return what would help if *resource*, as `most_used` names it, is the bottleneck."""
+    kind, _, rest = resource.partition(" ")
+    if kind == "device":
+        return "a faster device, or more members"
+    if kind == "lock":
+        return "another filesystem, or fewer writers in one place; more contexts wait for the same lock"
+    if resource == "processors":
+        return "more processors"
+    if resource.startswith(PAUSES_OF):
+        return "nothing; the programs wait by their own choice"
+    if resource.startswith(START_OF):
+        return "a longer run, because starting the programs takes most of it"
+    if rest.endswith(FLUSHER):
+        return "files that are spread more evenly, or with `by` another rule"
+    if f"/{PROCESS}" in rest:
+        return "more processes, or larger calls of each"
+    return "less work for this thread, because it uses one processor only"
 
 
 def advise(

@@ -153,6 +153,9 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
             "--trajectories",
             f"is {trajectories}; give at least 2, because one trajectory cannot show interactions",
         )
+    if sobol & (sobol - 1):
+        message = f"{sobol} is not a power of two; give 16, 32 or 64, or 0 to leave the method out"
+        raise bad("--sobol", message)
     guesses = guesses_of(case.scenario)
     if not guesses:
         raise bad(
