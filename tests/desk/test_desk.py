@@ -135,7 +135,7 @@ def test_shipped_errors_are_those_of_the_documents() -> None:
 
 
 def test_errors_are_read_from_both_kinds_of_tables() -> None:
-    """Only predicted sections count, also a result that scatters ("~"), and no calibrated row."""
+    """Only predicted sections count, also a result that scatters ("~"), and no calibrated row or processor time."""
     text = "## H. x\n| xfs 32M fs_mark 4k x1 | 1.65 -9% | 2 |\n| ext4 64M dd 1 x 5m | 0.37~ -48% | 2 |\n"
     text += "## Z. y\n| ext4 fio random | 1 | 3.09, 2.11, -32% | 6 |\n| xfs dd | 2 | 2.88~, 2.3, -20% | 2 |\n"
     assert list(errors.of_measurements(text)) == [
@@ -146,6 +146,7 @@ def test_errors_are_read_from_both_kinds_of_tables() -> None:
         "    W25-A-bm-p  759.0  MiB/s  1 036  -  +36.5 %   predicted\n"
         "    W25-A-pm-u  368.0  MiB/s  322.7  -  -12.3 %  calibrated\n"
         "    W25-fragA-u  17  1  16.17  -  -4.9 %   predicted\n"
+        "    W25-sys-p  808.0  s  908.3  -  +12.4 %   predicted\n"
     )
     assert list(errors.of_report(table, ("W25",))) == [
         errors.Error("several flushers", "xfs", "report W25", "W25-A-bm-p", 36.5)

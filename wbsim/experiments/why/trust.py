@@ -1,8 +1,9 @@
 """The trust in a run: the errors of comparable runs, and the assumed numbers of its bottleneck.
 
-Runs are comparable if their programs do the same kind of work on the same kind of filesystem.  ``data/errors.csv`` has
-the errors of predictions (`tests.desk.errors` makes it).  Either the model's figures stood before the runs were
-measured, or no number was fitted to this row of a report.
+Runs are comparable if their programs do the same kind of work on the same kind of filesystem.
+
+``data/errors.csv`` has the errors of predictions (`tests.desk.errors` makes it).  Either the model's figures
+stood before the runs were measured, or no number was fitted to this row of a report.
 """
 
 from __future__ import annotations
