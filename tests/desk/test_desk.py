@@ -135,7 +135,7 @@ def test_shipped_errors_are_those_of_the_documents() -> None:
 
 
 def test_errors_are_read_from_both_kinds_of_tables() -> None:
-    """Only predicted sections count, also a result that scatters ("~"), and no calibrated row or processor time."""
+    """Predicted sections count, also results that scatter ("~"); no calibrated row or processor time does."""
     text = "## H. x\n| xfs 32M fs_mark 4k x1 | 1.65 -9% | 2 |\n| ext4 64M dd 1 x 5m | 0.37~ -48% | 2 |\n"
     text += "## Z. y\n| ext4 fio random | 1 | 3.09, 2.11, -32% | 6 |\n| xfs dd | 2 | 2.88~, 2.3, -20% | 2 |\n"
     assert list(errors.of_measurements(text)) == [
