@@ -77,7 +77,14 @@ def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_col
     for row in rows:
         cells = zip(row, widths, strict=True)
         parts = [
-            wrap(cell, width, break_on_hyphens=False, break_long_words=False, drop_whitespace=True) or [""]
+            # A parenthesis stays with its word: a space that does not break keeps them in one line.
+            [
+                part.replace("\u00a0", " ")
+                for part in wrap(
+                    cell.replace(" (", "\u00a0("), width, break_on_hyphens=False, break_long_words=False
+                )
+            ]
+            or [""]
             for cell, width in cells
         ]
         for number in range(max(map(len, parts))):
