@@ -40,9 +40,10 @@ _NOT_TAKEN: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def parser_of_wbsim() -> Parser:
-    """Return the parser with all commands; it sets ``command`` to the name and ``parser`` to itself.
+    """Return the parser of ``wbsim`` with all commands, for `main` and for the command ``completion``.
 
-    `main` parses with it, and `completion` makes its script from it.
+    The parsed namespace has the name of the command as ``command``, this parser as ``parser``, and the
+    command's parser as ``command_parser``.
     """
     parser = Parser(
         prog="wbsim",
@@ -91,10 +92,11 @@ def _module(command: str) -> Any:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command in *argv*, by default of the process; return the exit status (module docstring).
+    """Run the command in *argv*, and return the exit status (module docstring).
 
-    Problems are printed on stderr.  Wrong options and --help raise SystemExit, as argparse does.  Side
-    effects: --engine is put into the environment, and stdout and stderr may be replaced if they fail.
+    *argv*: the words after ``wbsim``; None: those of this process.  Problems are printed on stderr.  Wrong
+    options and --help raise SystemExit, as argparse does.  Side effects: --engine is put into the environment
+    (WBSIM_ENGINE), and stdout and stderr may be replaced if they fail.
     """
     if sys.stderr is None:  # the caller has closed it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115

@@ -132,7 +132,7 @@ class BlockDevice(Protocol):
     def uses(self) -> dict[str, float]:
         """Return how long (ns) each part of the device was used so far, by name: a link, a head, flash.
 
-        Results show from this what limits a run, and a law checks it.
+        Empty: the device does not count this.  Results show from these times what limits a run.
         """
         return {}
 

@@ -318,7 +318,7 @@ class Throttle(Protocol):
         """
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """Update the bandwidth after a slice of *wb*'s flusher, which began at *since_ns*."""
+        """Update the estimate of *wb*'s write bandwidth after a slice of its flusher, begun at *since_ns*."""
 
     def share(self, wb: Wb, pages: int) -> int:
         """Return the part (pages) of a threshold of *pages* pages that is *wb*'s."""
@@ -348,7 +348,10 @@ class Flushers(Protocol):
         """The number of threads that exist now; for a workqueue, the number of running work items."""
 
     def register(self, bdi: Any) -> None:
-        """Make the contexts of *bdi*, and the threads that they need."""
+        """Make the contexts of the device *bdi*, a `BackingDevice`, and the threads that they need.
+
+        The machine calls this once for each device.
+        """
 
     def start_background(self, wb: Wb) -> None:
         """Wake the thread of *wb* for background writeback, and return at once.
@@ -403,15 +406,18 @@ class Caller:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Names(Protocol):
-    """The directories and inodes of a filesystem; each system call covers ``lead_ns`` of its caller."""
+    """The directories and inodes of a filesystem.
+
+    *caller* is the process in a system call; each call covers its ``lead_ns``.
+    """
 
     def root(self) -> Any:
-        """Return the filesystem's own directory, which mkfs made, as `mkdir` returns another one."""
+        """Return the root directory, which mkfs made, as the object that `create` takes for it."""
 
     def new_directory(self) -> Any:
-        """Return a directory that existed before the run, as `mkdir` returns one that is made.
+        """Return a directory that existed before the run, as the object that `create` takes for it.
 
-        `lay_out` of a superblock needs it for the files of a configuration.
+        `lay_out` of a superblock needs the directory for the files of a configuration.
         """
 
     def new_inode(self, cpu: int, directory: Any) -> Inode:
@@ -449,7 +455,7 @@ class Names(Protocol):
         """
 
     def rename(self, caller: Caller, inode: Any) -> Steps:
-        """Give *inode* another name; its caller removes the inode that had that name.  Use: `yield from`."""
+        """Give *inode* another name; `Process.rename` removes the inode that had it.  Use: `yield from`."""
 
     def free_inode(self, thread: Thread, inode: Any) -> Steps:
         """Free *inode*, which has neither a name nor a block, after its last close(2).  Use: `yield from`."""
@@ -484,29 +490,30 @@ class Filesystem(Protocol):
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices*, *call_pages* pages with each write(2), in no time.
 
-        Returns the number of pages that were written, and how many of them were clean.  If it is less than
-        all, `make_way` is due before the rest.
+        Returns the number of pages that were written, and how many of them were clean.  If not all were
+        written, `make_way` is due before the rest.
         """
 
     def make_way(self, thread: Thread, inode: Any) -> Steps:
         """Do the work without which a write cannot go on.  Use: `yield from`.
 
-        It zeroes the old end of the file, or finds free blocks.
+        The work zeroes the old end of the file, or finds free blocks.
 
         Raises:
             NoSpace: no block is free, even after all the work that frees blocks.
         """
 
     def writes_at_once(self, inode: Any, indices: NDArray[np.int64]) -> int:
-        """Return how many of the pages at *indices* could be written now, without a wait; nothing changes.
+        """Return how many pages at *indices*, from the first on, could be written now, without a wait.
 
-        A wait for the inode's lock, and a page that needs `make_way`, end the count.
+        Nothing changes.  A wait for the inode's lock, and a page that needs `make_way`, end the count.
         """
 
     def write_lock(self, thread: Thread, inode: Any, pages: NDArray[np.int64], calls: int) -> Steps | None:
-        """Take the inode's lock for a moment, before write(2) makes *pages* dirty; *calls* calls begin there.
+        """Take the inode's lock for a moment, before write(2) makes *pages* (numbers) dirty.
 
-        None: without a wait.  Otherwise, yield the result; the lock is free again then.
+        *calls*: the number of write(2)s that begin with these.  None: without a wait.  Otherwise, yield the
+        result; the lock is free again then.
         """
 
     def size_of(self, inode: Any) -> int:
@@ -524,7 +531,7 @@ class Filesystem(Protocol):
     def lay_out(self, inode: Any, pages: int, extents: int) -> None:
         """Give *inode* the blocks of *pages* pages in *extents* extents of equal length, before the run.
 
-        They are written, and no time passes.
+        The blocks count as written, not as unwritten, and no time passes.
 
         Raises:
             NoSpace: the filesystem has too few free blocks.
@@ -543,7 +550,7 @@ class Filesystem(Protocol):
     def truncate(self, thread: Thread, inode: Any, pages: int) -> Steps:
         """Make *inode* *pages* pages long (ftruncate(2)).  Use: `yield from`.
 
-        The blocks of the pages behind are free again, and the caller waits for their writeback first.
+        If the file becomes shorter, *thread* first waits for its writeback.  The blocks behind are free then.
         """
 
     def forget(self, inode: Any) -> None:
@@ -561,8 +568,8 @@ class Filesystem(Protocol):
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """Write dirty pages of *inode*: allocate, build bios and submit them.  Use: `yield from`.
 
-        Subtract the written pages from the inode's dirty pages and from ``wbc.nr_to_write``.  The unit is
-        pages, unless the era counts calls (do_writepages).
+        Subtract the written pages from the inode's dirty pages and from ``wbc.nr_to_write``.  In eras that
+        count calls of writepage, ``nr_to_write`` has such calls in place of pages (do_writepages).
         """
 
     def converts(self, inode: Any) -> bool:
@@ -587,7 +594,7 @@ class Filesystem(Protocol):
         """
 
     def group_of(self, inode: Any) -> int:
-        """Return the group in which the inode itself lies."""
+        """Return the number of the group, from 0 on, in which the inode itself lies."""
 
     @property
     def log_bytes(self) -> int:
@@ -597,7 +604,7 @@ class Filesystem(Protocol):
         """Check that no block is in two places and no page is lost; raise `LawBroken` otherwise."""
 
     def layouts(self) -> Sequence[Any]:
-        """Return the files whose pages are kept one by one, oldest first, for results and pictures."""
+        """Return the files whose pages are kept one by one (`PagedFile`), oldest first, for results."""
 
     def extents_per_file(self) -> tuple[int, ...]:
         """Return the number of extents of each file of `layouts`."""
@@ -642,7 +649,7 @@ class Thread(Protocol):
         """
 
     def check_plugged(self, array: Any, make: Callable[[], PlugCallback]) -> PlugCallback | None:
-        """Return what *array* keeps in the plug, from *make* at first; None: no plug is open."""
+        """Return what *array* keeps in the plug, which *make* makes at first; None: no plug is open."""
 
     def drop_callback(self, array: Any) -> None:
         """Take what *array* keeps out of the plug, because the array submits it now."""

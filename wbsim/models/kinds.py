@@ -26,7 +26,7 @@ class Kind(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The choices of the key that chooses the kind."""
+        """The values of the key ``kind``, or ``scheduler``, that choose this kind."""
         return get_args(self.spec.model_fields[key_of(self.spec)].annotation)
 
 
@@ -35,7 +35,7 @@ CHOOSES: Final = ("kind", "scheduler")
 
 
 def key_of(spec: type[Any]) -> str:
-    """Return the key that chooses a kind of *spec*."""
+    """Return the key by which a configuration chooses the class *spec*, one of `CHOOSES`."""
     return next((key for key in CHOOSES if key in spec.model_fields), CHOOSES[0])
 
 
@@ -59,13 +59,17 @@ def kinds(folder: str) -> dict[str, Kind]:
 def component_of(folder: str, spec: Spec) -> Any:
     """Return the component for *spec*, which is the spec of a kind in *folder*.
 
-    It is a class or function that the machine calls; so the machine needs no list of kinds.
+    The machine calls this class or function, so the machine needs no list of kinds.
     """
     return next(kind.component for kind in kinds(folder).values() if kind.spec is type(spec))
 
 
 def kind_field(folder: str, key: str = "kind") -> BeforeValidator:
-    """Return the validator of a field that takes any kind in *folder*; the table names it as its *key*."""
+    """Return the validator of a field that takes any kind in *folder*; the table names it as its *key*.
+
+    The validator makes the kind's spec from the table, and leaves a value that is no table as it is.  If
+    *key* names no kind, the validator raises `BadValue`.
+    """
 
     def parse(value: Any) -> Any:
         if not isinstance(value, Mapping):
@@ -85,7 +89,8 @@ def kind_field(folder: str, key: str = "kind") -> BeforeValidator:
 def by_kind(folder: str, part: str) -> BeforeValidator:
     """Return the validator of a table by kinds in *folder*.
 
-    The entry of a kind has the class that the kind's spec has as its attribute *part*.
+    The entry of a kind has the class that the kind's spec has as its attribute *part*.  An unknown kind makes
+    the validator raise ValueError.
     """
 
     def parse(value: Any) -> Any:

@@ -126,7 +126,10 @@ class Machine:
         env.call_at(env.now + every_ns(), WATCHING, again)
 
     def process(self, name: str) -> Process:
-        """Return a process called *name*, with which code makes calls itself; they take their mean times."""
+        """Return a new process called *name*, whose system calls take their mean times.
+
+        Code of a user makes these calls, and starts the process's task.
+        """
         return self.calls.process(self.thread(name), Draws(np.ones), Latencies())
 
     def start_sync(self, on_end: Callable[[], object]) -> None:
@@ -191,7 +194,9 @@ def build(
 ) -> Machine:
     """Return the machine of *scenario* with the random numbers of *seed* and *replication*.
 
-    The defaults are the primitives of the chosen engine, and the usual lengths of steps.
+    *primitives* are the environment and the spinlock.  *signals* are the tracepoints to which the machine
+    emits.  The defaults are the primitives of the chosen engine, signals without observers, and the usual
+    *lengths* of steps.
     """
     primitives = primitives or PRIMITIVES[engine(COMPILED)]
     streams = Streams(seed, replication)
@@ -459,7 +464,7 @@ class _Builder:
 def scale(costs: SpecT, factor: float, of_transactions: float = 1.0) -> SpecT:
     """Return *costs* with every time multiplied by *factor*, rounded to whole ns.
 
-    The times of transactions are multiplied by *of_transactions*, too.
+    The times that the class of *costs* names in ``TRANSACTIONS`` are multiplied by *of_transactions*, too.
 
     >>> costs = BlockCosts(request_ns=400, insert_ns=100, dispatch_ns=0, complete_ns=51)
     >>> scale(costs, 1.5).complete_ns

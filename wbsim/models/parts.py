@@ -153,7 +153,7 @@ class Parts:
         )
 
     def line(self, name: str) -> Line:
-        """Return a cache line that all processors write, with a lock, counted under *name*, as its queue."""
+        """Return a cache line that all processors write; the queue for it is a lock counted under *name*."""
         supply = self._supply
         lock = supply.spin_lock(supply.env, self._full_name(name), HandOff(0, 0), self.urgent)
         return self.lines(self._register(lock))
@@ -171,12 +171,18 @@ class Parts:
         return self._register(Mutex(self.env, self._full_name(name), self.wake_ups(name), line_ns))
 
     def semaphores(self, name: str) -> Callable[[], Semaphore]:
-        """Return a maker of semaphores for one task, named *name*; call `count_lock` to have them counted."""
+        """Return a maker of semaphores called *name*, each owned by one task at a time.
+
+        Call `count_lock` to have them counted.
+        """
         wakes = self.wake_ups(name)
         return lambda: Semaphore(self.env, name, wakes)
 
     def rw_semaphores(self, name: str) -> Callable[[], RwSemaphore]:
-        """Return a maker of semaphores of readers and writers; call `count_lock` to have them counted."""
+        """Return a maker of semaphores of readers and writers, called *name*.
+
+        Call `count_lock` to have them counted.
+        """
         times, wakes = self._supply.times, self.wake_ups(name)
         return lambda: RwSemaphore(self.env, name, times.rw_semaphore, wakes, times.line_ns)
 
@@ -213,5 +219,9 @@ class Parts:
         return self._supply.streams.uniforms(self._full_name(name))
 
     def random(self, name: str) -> np.random.Generator:
-        """Return the generator of random numbers called *name*, of which only one caller may draw."""
+        """Return the generator of random numbers called *name* behind the owner's name.
+
+        Raises:
+            ValueError: another caller has the generator of this name.
+        """
         return self._supply.streams.generator(self._full_name(name))

@@ -317,7 +317,7 @@ class MountSpec(Spec):
         return self
 
     def holds(self, path: str) -> bool:
-        """Return whether *path* is below the mount point; each path, even a relative one, is below ``/``."""
+        """Return whether *path* is the mount point or lies below; even a relative path is below ``/``."""
         mount_point = PurePosixPath(self.at)
         return mount_point == PurePosixPath("/") or PurePosixPath(plain_path(path)).is_relative_to(
             mount_point
@@ -393,7 +393,7 @@ class Scenario(Spec):
             yield path, -(-size // PAGE_BYTES), contents[path].extents if path in contents else 1
 
     def first_bytes(self) -> Iterator[tuple[str, int]]:
-        """Yield each mount, and where its part of its disk begins (bytes)."""
+        """Yield the name of each mount, and where its part of its disk begins (bytes)."""
         ends: dict[str, int] = {}
         for name, mount in self.mounts.items():
             yield name, ends.get(mount.disk, 0)

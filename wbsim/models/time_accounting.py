@@ -97,7 +97,10 @@ class Spent:
 
 
 def system_ns(task: Task, spent: Spent) -> int:
-    """Return the system time (ns) so far as time(1) sees it: work, spinning, and interrupts."""
+    """Return the system time (ns) of *task* so far as time(1) sees it: work, spinning, and interrupts.
+
+    *spent* has the work of this task.
+    """
     return spent.system + task.spin_ns + task.interrupted_ns
 
 
@@ -109,10 +112,12 @@ OTHER: Final = ("system", "other")
 
 
 def life_of(task: Task, spent: Spent, now: int) -> Life:
-    """Return the time of a thread from the beginning of the run until *now* (ns), by cause.
+    """Return the time of a thread from the beginning of the run until *now* (ns), by state and cause.
 
-    For a running thread the current step counts in full, except spinning.  For any other thread the times add
-    up to *now*; "other" is time that a user-supplied component used without charging it.
+    A key is such as ("waiting", "the device"); causes without time are left out.  *task* and *spent* are
+    those of the thread.  For a running thread the current step counts in full, except spinning.  For any
+    other thread the times add up to *now*; "other" is time that a user-supplied component used without
+    charging it.
     """
     by_path = spent.by_path()
     life: Life = {("user", ""): by_path.pop("user"), ("user", PAUSE): spent.pause}

@@ -36,7 +36,10 @@ class Agenda:
         return heappop(self._heap)[3]
 
     def pushpop(self, entry: Entry) -> Entry:
-        """Add *entry*, then remove the first entry and return it."""
+        """Add *entry*, which must not be on the agenda; then remove the first entry, and return it.
+
+        The first entry may be *entry*: `Environment.run` calls this when a task waits again.
+        """
         return heappushpop(self._heap, (entry.when, entry.rank, entry.number, entry))[3]
 
     def clear(self) -> None:

@@ -23,7 +23,12 @@ _SOURCES: Final = ("sim", "models")
 
 
 def digest(root: Path) -> str:
-    """Return a digest of all sources below *root* on which a compiled module may depend."""
+    """Return a digest, as 32 hexadecimal digits, of all sources on which a compiled module may depend.
+
+    The sources are the Python files in ``sim`` and ``models`` below *root*, the folder of wbsim.  Their paths
+    and their contents count.  The libraries of a build carry their digest, and the version of the model
+    follows from it.
+    """
     hasher = blake2b(digest_size=16)
     for folder in _SOURCES:
         for source in sorted((root / folder).rglob("*.py")):
@@ -36,7 +41,10 @@ _ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def choose(root: Path = _ROOT) -> bool:
-    """Return whether the compiled modules run; if so, import them in place of the sources below *root*.
+    """Return whether the compiled modules run; if so, later imports take them in place of their sources.
+
+    *root* is the folder of wbsim, with whose sources the libraries must agree.  The environment variable
+    `VARIABLE` names the engine; if it is not set, the compiled modules run if they are built.
 
     The sources run if Numba is switched off (NUMBA_DISABLE_JIT): rules that both Numba and the libraries
     compile take no arrays in the libraries.
@@ -67,7 +75,7 @@ def choose(root: Path = _ROOT) -> bool:
 
 
 def engine(compiled: bool) -> str:
-    """Return the name of the engine that runs the models; *compiled* is the result of `choose`.
+    """Return the name (of `ENGINES`) of the engine that runs the models; *compiled*: the result of `choose`.
 
     Raises:
         ImportError: the environment variable `VARIABLE` has changed since `choose` was called.

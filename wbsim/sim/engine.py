@@ -349,7 +349,10 @@ class Environment:
         self.agenda.push(task)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
-        """Call *act* at *when_ns*; *rank* orders it among the events of that instant."""
+        """Call *act* at *when_ns*; *rank* orders it among the events of that instant, lowest first.
+
+        Calls with one rank come in the order in which they were added.
+        """
         self._calls += 1
         self.agenda.push(Call(when_ns, rank, self._calls, act))
 

@@ -50,5 +50,5 @@ class Fifo(Generic[T]):
         return item
 
     def items(self) -> list[T]:
-        """Return all items in their order."""
+        """Return all items in their order, in a new list; they stay in the queue."""
         return self._items[self._first :]

@@ -43,7 +43,10 @@ class Agenda:
         return first
 
     def pushpop(self, entry: Entry) -> Entry:
-        """Add *entry*, then remove the first entry and return it."""
+        """Add *entry*, which must not be on the agenda; then remove the first entry, and return it.
+
+        The first entry may be *entry*: `Environment.run` calls this when a task waits again.
+        """
         if not self._heap:
             return entry
         first = self._heap[0]

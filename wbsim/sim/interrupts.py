@@ -69,11 +69,11 @@ def _passed_over(
 def ended_by_signals() -> Iterator[list[int]]:
     """Let SIGTERM and SIGHUP raise `Ended` in the body, so that the program can clean up.
 
-    A signal that is ignored (nohup) stays ignored.  Outside the main thread nothing changes.  No signal is
-    lost (`_passed_over`).
+    A signal that is ignored (nohup) stays ignored.  Outside the main thread nothing changes, and the list is
+    empty.  No signal is lost (`_passed_over`).
 
-    The context value is the list of the signals that came, SIGINT included.  A library may have replaced the
-    exception of a signal by another exception, as pydantic does where a class is made.
+    The context value is the list of the numbers of the signals that came, SIGINT included.  A library may
+    have replaced the exception of a signal by another exception, as pydantic does where a class is made.
     """
     if threading.current_thread() is not threading.main_thread():
         yield []

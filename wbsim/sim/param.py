@@ -1,5 +1,7 @@
 """A number with its unit, its origin and its source.
 
+Python has a quantity as a whole number of ns, B or B/s; a configuration has it as a text with a unit.
+
 A `Spec` is a frozen pydantic model: the configuration schema, the validated value and the provenance of each
 number, in one class.  A spec computes nothing.
 """
@@ -72,7 +74,10 @@ class ByHand(int):
 
 
 def specified(value: Any, source: str) -> Given:
-    """Return a value from kernel source, a standard, a datasheet or the user's configuration."""
+    """Return *value* with the origin "specified".
+
+    *source* names kernel source, a standard, a datasheet or the user's configuration.
+    """
     return Given(value, Origin.SPECIFIED, source)
 
 
@@ -97,7 +102,8 @@ def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
 def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ...] = ()) -> Given:
     """Return a value that is not known, with the range from *low* to *high* in which it may lie.
 
-    *targets* are rows that had been seen when the value was chosen.
+    The range includes its ends.  *source* gives the reason for the value.  *targets* are rows of
+    published.csv that had been seen when the value was chosen.
     """
     return Given(value, Origin.ASSUMED, source, low, high, targets)
 
@@ -148,7 +154,7 @@ class Unit(NamedTuple):
 
 
 def number(value: object) -> object:
-    """Return *value*, which must be neither a flag nor a text.
+    """Return *value* unchanged; specs check a number without a unit this way.
 
     Raises:
         ValueError: *value* is a flag or a text.
@@ -328,7 +334,10 @@ class Spec(BaseModel):
         }
 
     def numbers(self, prefix: str = "") -> Iterator[Number]:
-        """Yield every number and named choice of this spec and of nested specs, with its provenance."""
+        """Yield every number and named choice of this spec and of nested specs, with its provenance.
+
+        *prefix* is put before each path: the path of this spec in another spec, with a dot at its end.
+        """
         for name in type(self).model_fields:
             unit = unit_of(type(self).model_fields[name])
             yield from _numbers(getattr(self, name), f"{prefix}{name}", unit, self._provenance.get(name))
@@ -402,7 +411,10 @@ def _numbers(value: Any, path: str, unit: str, provenance: Given | None) -> Iter
 
 
 def unit_of(field: FieldInfo) -> str:
-    """Return the unit of *field*: ns, B or B/s, or 1 for a plain number or a choice; it may be optional."""
+    """Return the unit of *field*: ns, B or B/s, or 1 for a plain number or a choice.
+
+    A field that may be None has the unit of its values.
+    """
     optional = [mark for kind in get_args(field.annotation) for mark in getattr(kind, "__metadata__", ())]
     return next((mark.name for mark in (*field.metadata, *optional) if isinstance(mark, Unit)), "1")
 

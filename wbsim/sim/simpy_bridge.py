@@ -46,7 +46,9 @@ class Beside(simpy.Environment):
         assert now_ns == 0, "only the model sets the clock"
 
     def schedule(self, event: Event, priority: Any = NORMAL, delay: Any = 0) -> None:
-        """See `simpy.Environment.schedule`; *delay* is whole ns.
+        """Put *event* on the model's agenda, *delay* (whole ns) from now; see `simpy.Environment.schedule`.
+
+        Of the events of one instant, the one with the lowest *priority* comes first.
 
         Raises:
             TypeError: *delay* is not a whole number.
@@ -72,7 +74,7 @@ class Beside(simpy.Environment):
         self.run()
 
     def peek(self) -> int:
-        """Return when the next event of the model or of SimPy is due (ns)."""
+        """Return when the next event of the model or of SimPy is due (ns); `FAR_NS` if there is none."""
         return self._env.next_event_ns()
 
 

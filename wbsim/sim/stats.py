@@ -17,7 +17,9 @@ class Interval(NamedTuple):
 
 
 def confidence_95(values: Sequence[float]) -> Interval:
-    """Return the interval of *values*, which must be independent (replications or batch means).
+    """Return the mean of *values* and the ends of the 95 % confidence interval, in the unit of the values.
+
+    The values must be independent (replications or batch means).
 
     >>> [round(end, 2) for end in confidence_95([9, 10, 11])]
     [10.0, 7.52, 12.48]

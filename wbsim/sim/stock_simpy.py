@@ -47,24 +47,27 @@ class StockEnvironment:
         return int(self._simpy.now)
 
     def next_event_ns(self) -> int:
-        """See `Environment.next_event_ns`; a lock takes more events here."""
+        """Return when the next event is due (ns), or `FAR_NS`; see `Environment.next_event_ns`.
+
+        A lock takes more events here.
+        """
         due = self._simpy.peek()
         return FAR_NS if due == simpy.core.Infinity else int(due)
 
     def next_rank(self) -> int:
-        """See `Environment.next_rank`."""
+        """Return a rank that no task has yet, one above the last; see `Environment.next_rank`."""
         rank = self._ranks
         self._ranks += 1
         return rank
 
     def task(self, name: str) -> Task:
-        """See `Environment.task`."""
+        """Return a new task called *name*, with its own rank and without a body; see `Environment.task`."""
         task = Task(name, self.next_rank())
         task.wakeup = self._simpy.event()
         return task
 
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
-        """See `Environment.start`."""
+        """Let *task* run *steps*, beginning *delay_ns* from now; return *task* (see `Environment.start`)."""
         self.live_tasks += 1
         if delay_ns and task.scheduler is not None:
             self.call_at(self.now + delay_ns, task.rank, lambda: self.wake(task))
@@ -74,17 +77,20 @@ class StockEnvironment:
         return task
 
     def wake(self, task: Task, delay_ns: int = 0, waker: Task | None = None) -> None:
-        """See `Environment.wake`."""
+        """Wake *task*, which yielded PARK: it goes on *delay_ns* from now, if it gets a processor now.
+
+        *waker*: the task that wakes it, for the scheduler.  See `Environment.wake`.
+        """
         if task.scheduler is None or task.scheduler.wants(task, waker):
             task.waking_ns += delay_ns
             self.resume(task, delay_ns)
 
     def resume(self, task: Task, delay_ns: int = 0) -> None:
-        """See `Environment.resume`."""
+        """Resume *task* *delay_ns* from now, without its scheduler; see `Environment.resume`."""
         self._schedule(task.wakeup, task.rank, delay_ns)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
-        """See `Environment.call_at`."""
+        """Call *act* at *when_ns*; of the events of that instant, the lowest *rank* comes first."""
         event = self._simpy.event()
 
         def call(_: simpy.Event) -> None:
@@ -94,11 +100,16 @@ class StockEnvironment:
         self._schedule(event, rank, when_ns - self.now)
 
     def halt(self) -> None:
-        """See `Environment.halt`."""
+        """Drop all events, so that `run` returns, whatever tasks still wait; see `Environment.halt`."""
         self._simpy._queue.clear()
 
     def run(self, deadline_ns: int | None = None) -> None:
-        """See `Environment.run`."""
+        """Run until no event is left; *deadline_ns* is the give-up time (None: none).  See `Environment.run`.
+
+        Raises:
+            GiveUp: an event is due after *deadline_ns*.
+            Standstill: the clock does not move any more.
+        """
         peek, step = self._simpy.peek, self._simpy.step
         last = FAR_NS if deadline_ns is None else deadline_ns
         events_left, stood_ns = self.most_at_once, FAR_NS
@@ -113,7 +124,7 @@ class StockEnvironment:
             raise GiveUp(f"events remain at {last / 1e9:g} s")
 
     def timeout(self, delay_ns: int, rank: int) -> simpy.Event:
-        """Return an event that is due *delay_ns* from now; *rank* orders it among those of that instant."""
+        """Return an event that is due *delay_ns* from now; of one instant, the lowest *rank* comes first."""
         return self._schedule(self._simpy.event(), rank, delay_ns)
 
     def resource(self) -> simpy.Resource:
@@ -190,11 +201,14 @@ class StockSpinLock:
 
     @property
     def free(self) -> bool:
-        """See `SpinLock.free`."""
+        """True if no task has the lock or waits for it; see `SpinLock.free`."""
         return not self._resource.count
 
     def section(self, task: Task, hold_ns: int, then_ns: int = 0) -> _Section:
-        """See `SpinLock.section`."""
+        """Wait for the lock, hold it for *hold_ns*, release it, and work for *then_ns*.  Yield the result.
+
+        See `SpinLock.section`; the result is always a wait for SimPy events here.
+        """
         request = self._resource.request()
         free = request.triggered
         since_ns = self._env.now

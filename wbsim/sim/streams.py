@@ -42,6 +42,8 @@ class Streams:
 
     Replication *r* has the same numbers in every scenario with the same seed, so that variants are
     compared by paired differences.
+
+    Each method makes the stream *name* of a component, and raises ValueError if this name is already taken.
     """
 
     def __init__(self, seed: int, replication: int = 0) -> None:
@@ -63,14 +65,19 @@ class Streams:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
 
     def service_times(self, name: str, cv: float) -> Draws:
-        """Return factors of processor times: mean 1 and coefficient of variation *cv* (gamma distribution).
+        """Return an endless series of factors of processor times (gamma distribution).
 
-        With *cv* 0 every factor is exactly 1, and *name* stays free.
+        Their mean is 1, and their coefficient of variation is *cv*.  With *cv* 0 every factor is exactly 1,
+        and *name* stays free.
         """
         return Draws(self.service_time_arrays(name, cv))
 
     def service_time_arrays(self, name: str, cv: float) -> Callable[[int], NDArray[np.float64]]:
-        """Return a function that takes a length and draws an array of factors as `service_times` has them."""
+        """Return a function that takes a length, and returns an array of that many factors.
+
+        They are factors of processor times as those of `service_times`, with the mean 1 and the coefficient
+        of variation *cv*.
+        """
         if cv == 0:
             return np.ones
         shape = 1 / cv**2
@@ -78,11 +85,14 @@ class Streams:
         return lambda count: generator.gamma(shape, 1 / shape, count)
 
     def exponentials(self, name: str) -> Draws:
-        """Return exponential numbers of mean 1, such as the excess of wake-ups (`sim.sync.WakeUps`)."""
+        """Return an endless series of exponential numbers of mean 1.
+
+        The excess of wake-ups is an example (`sim.sync.WakeUps`).
+        """
         generator = self.generator(name)
         return Draws(lambda count: generator.exponential(1.0, count))
 
     def uniforms(self, name: str) -> Draws:
-        """Return numbers uniform in [0, 1)."""
+        """Return an endless series of numbers uniform in [0, 1)."""
         generator = self.generator(name)
         return Draws(lambda count: generator.random(count))

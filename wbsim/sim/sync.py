@@ -296,7 +296,8 @@ class Line:
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
         """Take the lock, write to one line *writes* times, and work for *then_ns*.  Yield the result.
 
-        If other tasks write too, each write must fetch the line; otherwise only the first write must.
+        The result is a time (ns) if the lock is free, else SPIN.  If other tasks write too, each write must
+        fetch the line; otherwise only the first write must.
         """
         fetch_ns = self.fetch_ns(task)
         hold_ns = fetch_ns + (writes - 1) * self._own_ns if self.lock.free else writes * fetch_ns
@@ -682,8 +683,8 @@ class RwSemaphore:
     def own_for(self, task: Task, call: Steps, before_sleep: Callable[[], object]) -> Steps:
         """Let *task* own the lock for writing while it runs *call*, and release it after.  Yield the result.
 
-        *before_sleep*: see `down_write`.  A call of write(2), fallocate(2) or ftruncate(2) owns the i_rwsem
-        this way.
+        *before_sleep* is called each time that *task* goes to sleep for the lock.  A call of write(2),
+        fallocate(2) or ftruncate(2) owns the i_rwsem this way.
         """
         if not self.try_write(task):
             yield from self.down_write(task, before_sleep)
@@ -799,9 +800,11 @@ class RwSemaphore:
 
 
 def lock_stats_of(locks: Iterable[LockStat]) -> LockStats:
-    """Return the counters of *locks* as one class: sums, and the minima and maxima over all locks.
+    """Return the counters of *locks* as one class, and the time (ns) for which its busiest lock was held.
 
-    A machine has a lock for each of many inodes or groups, and reports one line for them.
+    The counters are sums, and the minima and maxima over all locks.  Bounces and hand-offs, which only
+    spinlocks count, stay 0.  A machine has a lock for each of many inodes or groups, and reports one line for
+    them.
     """
     used_locks = [lock for lock in locks if lock.acquisitions]
     contended_locks = [lock for lock in used_locks if lock.wait_ns]

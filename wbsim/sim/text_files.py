@@ -32,7 +32,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def text_of(path: Path, most_bytes: int = MOST_BYTES) -> str:
-    """Return the text of the file *path*.
+    """Return the text of the file *path*, with LF in place of CR LF.
 
     Configurations, job files of fio and stored runs are read this way, so no FIFO can hang a command.
 

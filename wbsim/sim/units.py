@@ -69,10 +69,13 @@ def parse(text: str, kind: str) -> int:
 
 
 def quantity(text: str) -> int | str:
-    """Return a *text* with a number and a unit in the base unit of its kind; any other text is no quantity.
+    """Return a *text* with a number and a unit as a number of ns, B or B/s; return any other text unchanged.
 
     >>> quantity("125 MB/s"), quantity("5 us"), quantity("ssd")
     (125000000, 5000, 'ssd')
+
+    Raises:
+        ValueError: the amount is negative, or has a fraction of the base unit.
     """
     match = _QUANTITY.fullmatch(text)
     kind = next((kind for kind, scale in SCALES.items() if match and match[2] in scale), None)

@@ -65,8 +65,9 @@ def is_blkparse(line: str) -> bool:
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
     """Yield the block layer's events, in the text's order, up to the summary; `reader` calls it.
 
-    *lines* have their numbers.  *wrong* makes the error for a line from its number and a message.  A gap in
-    the sequence numbers yields a `LOST` event.  Comments and other actions yield nothing.
+    *lines*: pairs of a number, from 1, and its line.  *wrong* makes the error for a line from its number and
+    a message.  A gap in the sequence numbers yields a `LOST` event.  Comments and other actions yield
+    nothing.
 
     Raises:
         BadInput: a line is no event of the default format, or an event follows the summary.

@@ -1,4 +1,7 @@
-"""The device, rules and limits of a replay: from the header of the capture, or else from the options."""
+"""The device, rules and limits of a replay: from the header of the capture, or else from the options.
+
+A what-if counts the requests that another kernel would have issued for the same bios.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +58,13 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     """Return the conditions of a replay from *capture*'s header, completed by *options*.
 
     A missing nomerges is taken as 0, a missing scheduler as none, and a missing kernel as `NEWEST`; a note
-    says so.  Without a named device, it is the only one with bios.  The `kernel` option also asks for a
+    says so.  If no device is named, the only device with bios is judged.  The `kernel` option also asks for a
     what-if.
 
     Raises:
-        BadInput: a limit is missing, out of range or contradicts the header.  Or the kernel or scheduler is
-            unknown, the capture has no bio for the device, or several devices have bios and none is named.
+        BadInput: a limit is missing or out of range, or a limit or the scheduler contradicts the header.  Or
+            the kernel or scheduler is unknown, or the capture has a bad line or no bio for the device.  Or
+            several devices have bios and none is named.
     """
     header, place = capture.header, str(capture.path)
     problems: list[Problem] = []

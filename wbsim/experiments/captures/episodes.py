@@ -34,8 +34,8 @@ class Episode:
     def withdraw(self, verdict: Verdict) -> None:
         """Take the judgements of this episode out of *verdict*; its decisions count as not judged.
 
-        The replay calls this when an unplug proves hidden requests.  It marks the episode and its requests as
-        hidden, and sets the counts of the episode to 0.
+        The replay calls this when an unplug proves hidden requests.  The episode and its requests become
+        hidden, and the counts of the episode 0.
         """
         self.hidden = True
         for request in self.requests:

@@ -87,7 +87,7 @@ def rwbs_of(letters: str) -> Rwbs:
 
 
 def without_sectors(event: Event) -> Event:
-    """Return the event to report for *event*, which has no sectors.
+    """Return the event to report for *event*, which has no sectors; both parsers call this.
 
     The block layer decides on the bio of an empty flush, so the bio's events keep their names.
     All other events become `NO_SECTORS`: their requests are in no elevator and merge with nothing.

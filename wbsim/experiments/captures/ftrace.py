@@ -72,8 +72,8 @@ def is_ftrace(line: str) -> bool:
 def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput]) -> Iterator[Event]:
     """Yield the block layer's events and the losses, in the text's order; `reader` calls it.
 
-    *lines* have their numbers.  *wrong* makes the error for a line from its number and a message.  Comments
-    and events of other tracepoints yield nothing.
+    *lines*: pairs of a number, from 1, and its line.  *wrong* makes the error for a line from its number and
+    a message.  Comments and events of other tracepoints yield nothing.
 
     Raises:
         BadInput: a line is neither an event nor a comment, or an event lacks its fields.

@@ -12,6 +12,10 @@ A plug with requests of several queues is flushed with one unplug for each queue
 Flushes (FLUSH, PREFLUSH, FUA) never go into a plug.  After lost events a task's plug is unknown until its
 next plug or unplug.  An unplug of more requests than the task's plug held proves hidden requests (`Unseen`).
 Hidden requests began before the capture, or belong to a device that the capture does not record.
+
+A *step* is one fact that the events show, such as a decision (`Piece`) or the place of its request
+(`Placed`).  Other steps are the end of a plug (`Left`, `Emptied`), a move of a request (`Moved`) or a gap
+(`Lost`).
 """
 
 from __future__ import annotations
@@ -191,11 +195,12 @@ def _move(task: _Task | None, event: Event) -> Moved:
 
 
 def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
-    """Yield the steps in the order in which they become certain; the steps of one task keep their order.
+    """Yield the steps of *events* in the order in which they become certain; a task's steps keep their order.
 
-    `replay` and `what_if` take them.  *scheduler*: with a scheduler other than "none", a flush of the plug
-    inserts its requests even if the task does not sleep.  So a sleep is then unknown, unless the event says
-    so.
+    *events*: those of a capture, in its order.  `replay` and `what_if` take the steps.
+
+    *scheduler*: that of the queue; None counts as "none".  With any other one, a flush of the plug inserts
+    its requests even if the task does not sleep.  So a sleep is then unknown, unless the event says so.
     """
     tasks: dict[int, _Task] = {}
     flush_issues = scheduler in (None, "none")

@@ -99,9 +99,9 @@ class _Sums:
 
 
 def flusher_time(path: Path) -> FlusherTime:
-    """Return the mean processor time of the flushers per file and per request, in the capture at *path*.
+    """Return the mean processor time (ns) of the flushers per written file and per request.
 
-    `wbsim.experiments.machines.costs` derives the costs of a machine from it.
+    *path*: the capture.  `wbsim.experiments.machines.costs` derives the costs of a machine from the result.
 
     Raises:
         BadInput: the capture was not recorded with ``wbsim capture --cpu``, or no flusher wrote in it.  Or

@@ -33,7 +33,8 @@ def open_capture(path: Path) -> Capture:
     Events are read later, by `Capture.events`, which raises BadInput for a bad line.
 
     Raises:
-        BadInput: *path* cannot be read, or its first lines have no event of a known format.
+        BadInput: *path* cannot be read, its header is bad, or its first lines have no event of a known
+        format.
     """
     start = _start_of(path)
     for magic, remedy in _FOREIGN.items():
@@ -82,9 +83,10 @@ def _events(path: Path, parse: Parser) -> Iterator[Event]:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the numbers, from 1, and the lines of *path*, which may be packed by gzip or xz.
+    """Yield each line of *path*, after its number, from 1; the file may be packed by gzip or xz.
 
-    Bytes that are not UTF-8 become surrogate escapes, so the parser sees and refuses them.
+    A line keeps its line end.  Bytes that are not UTF-8 become surrogate escapes, so the parser sees and
+    refuses them.
 
     Raises:
         BadInput: *path* cannot be read, its packed text breaks off, or a line has 65536 characters or more.

@@ -72,8 +72,9 @@ def record(
 ) -> Recorded:
     """Record the events of *command* and of a sync(2) after it to *path* (.gz and .xz are packed).
 
-    Return the counts.  An existing *path* is replaced when the command has ended.  An earlier sync(2) writes
-    back the dirty pages of other programs, so that they are not recorded.
+    Return the exit status of the command, the device, and the numbers of bios and of lost events.  An
+    existing *path* is replaced when the command has ended.  An earlier sync(2) writes back the dirty pages of
+    other programs, so that they are not recorded.
 
     Args:
         path: the file of the capture.
@@ -164,8 +165,8 @@ def _tracefs() -> Iterator[Path]:
 def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) -> Iterator[Path]:
     """Yield the directory of a new tracefs instance, which records *events*; remove it after the body.
 
-    *root* is the mount point of tracefs.  *buffer_mib*: the buffer of each processor.  Events that the kernel
-    lacks are left out, but not block_bio_queue and sched_switch.
+    *root* is the mount point of tracefs.  *buffer_mib*: the buffer of each processor.  An event is named like
+    "block/block_plug".  Events that the kernel lacks are left out, but not block_bio_queue and sched_switch.
 
     Raises:
         BadInput: the kernel lacks block events or sched_switch.
@@ -231,7 +232,7 @@ def mounted(device: str) -> str:
 
 
 def count_bios(trace: Path) -> tuple[Counter[str], int]:
-    """Return the bios by device and the number of lost events in the text at *trace*.
+    """Return the number of bios for each device ("major,minor"), and of lost events, in the file *trace*.
 
     Losses without a number of events count 0.
 

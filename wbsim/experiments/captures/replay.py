@@ -370,9 +370,10 @@ class _Judge:
 
 
 def bio_of(piece: Piece | Moved) -> Bio:
-    """Return the bio of *piece*, with one segment for each page; a discard has no segments.
+    """Return a new bio with the sectors and flags of *piece*: a piece of a bio, or a request that moved.
 
-    A bio that flushes, or of which more follows, never merges.  `what_if` uses this, too.
+    The bio has one segment for each page, at least one; a discard has none.  A bio that flushes, or of which
+    more follows, never merges.  `what_if` uses this, too.
     """
     rwbs = rwbs_of(piece.rwbs)
     pages = -(-piece.sectors * SECTOR_BYTES // PAGE_BYTES)

@@ -1,4 +1,8 @@
-"""The report of a replay: its judgements, the requests that other kernels would have issued, a picture."""
+"""The report of a replay: its judgements, the requests that other kernels would have issued, a picture.
+
+*eras* is always the result of `what_if`: by the name of the era, the requests that its plugs would have
+issued.  It is empty if no other kernel was asked for.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,8 @@ def replay_document(
 ) -> dict[str, object]:
     """Return the replay as the document that ``wbsim replay --json`` prints.
 
-    *eras*: the requests of each era; with them, ``requests_simulated`` is that of the era of the what-if.
+    *path*: that of the capture.  With *eras*, ``requests_simulated`` is the number of the era that was asked
+    for, and ``what_if`` has the number and the histogram (KiB) of each era.
     """
     document: dict[str, object] = {
         "capture": str(path),
@@ -63,7 +68,10 @@ def replay_document(
 
 
 def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> str:
-    """Return the replay as a page of text: counts, first differences, and a row for each of *eras*."""
+    """Return the replay as a page of text: counts, first differences, and a row for each of *eras*.
+
+    *path*: that of the capture, whose name the text shows.
+    """
     limits = conditions.limits
     lines = [
         f"{path.name}: {verdict.bios} bios for {conditions.device}, kernel {conditions.kernel}",
@@ -150,7 +158,9 @@ def _histogram(lengths: Counter[int]) -> dict[str, int]:
 
 
 def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> None:
-    """Write the picture of `figure` to *path*; an existing file is replaced.
+    """Draw the number and the sizes of the requests of each of *eras*, and write the picture to *path* (PNG).
+
+    *title* stands above the picture.  An existing file is replaced.
 
     Raises:
         BadInput: *path* cannot be written.

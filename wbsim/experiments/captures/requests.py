@@ -74,8 +74,9 @@ class Requests:
     def move(self, step: Moved) -> Seen | None:
         """Follow *step*; return the request that was inserted, merged or issued.
 
-        An issued request is removed; None if the capture did not show it.  Any other unknown request is added
-        as hidden.  A merged request extends the waiting request that ends at its start, and is removed.
+        An issued request is removed; None if the capture did not show it.  An inserted request stays; one
+        that is not known is added as hidden.  A merged request is removed, and extends the inserted request
+        that ends at its start.
         """
         start, end = step.sector, step.sector + step.sectors
         request = self._find(start, end)

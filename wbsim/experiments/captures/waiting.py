@@ -29,7 +29,8 @@ class Waiting:
 
     `replay` asks which of them a bio joins.
 
-    *scheduler* is one of `SCHEDULERS`, and *bounds* limit a request.
+    *scheduler* is one of `SCHEDULERS`, and *bounds* limit a request.  In all methods, task *pid* on processor
+    *cpu* submits the bio or inserts the request.
 
     * none: one software queue per processor; a dispatch takes the requests of all queues.
     * kyber: one software queue per processor and operation; a dispatch takes all of one operation.
@@ -47,7 +48,7 @@ class Waiting:
         self._departures: dict[int, tuple[Request, Hashable]] = {}
 
     def attempt_merge(self, bio: Bio, pid: int, cpu: int) -> Merge:
-        """Join *bio*, submitted by *pid* on *cpu*, to a waiting request if the rules allow it.
+        """Join *bio* to a waiting request if the rules allow it.
 
         Return BACK or FRONT if it joined, else NEW, and then nothing changes.
         """
@@ -65,7 +66,7 @@ class Waiting:
         return merge
 
     def neighbours(self, bio: Bio, pid: int, cpu: int) -> list[Request]:
-        """Return the waiting requests that *bio* would be tried against because it would continue them."""
+        """Return the waiting requests that *bio* touches and would be tried against."""
         queue = self._queues.get(self._key(bio, pid, cpu))
         return [] if queue is None else queue.neighbours(bio)
 
@@ -100,7 +101,8 @@ class Waiting:
     def set_one_hit(self, bio: Bio, pid: int, cpu: int) -> None:
         """Set the last merged request to the request that *bio* continues (nomerges 1).
 
-        The kernel joined *bio*, so the request that had been taken for the last merged one has left.
+        The kernel joined *bio*, so the request that had been taken for the last merged one has left.  Without
+        an elevator, or a request that *bio* continues, nothing changes.
         """
         queue = self._queues.get(self._key(bio, pid, cpu))
         if isinstance(queue, Elevator):

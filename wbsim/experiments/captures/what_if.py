@@ -34,9 +34,10 @@ class Issued(NamedTuple):
 def what_if(
     steps: Iterable[Step], eras: Mapping[str, PlugRules], limits: QueueLimits, device: str
 ) -> dict[str, Issued]:
-    """Return, for each of *eras*, the requests that its plugs would have issued to *device* ("major,minor").
+    """Return, by the name of the era, the requests that its plugs would have issued to *device*.
 
-    *steps* are those of `steps_of`, and *limits* those of the device.  `wbsim replay --kernel` shows the
+    Each result counts requests by their length (sectors).  *steps* are those of `steps_of`, *eras* the rules
+    by name, *limits* those of the device, and *device* is "major,minor".  `wbsim replay --kernel` shows the
     result.
     """
     kernels = {name: _Kernel(rules, limits) for name, rules in eras.items()}

@@ -19,7 +19,7 @@ HELP = "find the number of writeback contexts that a device needs"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
@@ -36,7 +36,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run with several numbers of contexts, print the advice or its JSON, and return 0.
 
-    With --out the runs are kept there.  Bad input raises `BadInput`, for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With --out the runs are kept there.  Bad input
+    raises `BadInput`, for which `cli` ends with status 2.
     """
     import sys
 

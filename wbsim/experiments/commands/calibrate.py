@@ -12,7 +12,7 @@ HELP = "fit the calibrated constants again and compare, or take a machine's cost
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("report", nargs="?", choices=["P13", "V13", "N10", "W25"], help="the report to fit")
     choice.add_argument(
@@ -32,8 +32,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Fit the constants of a report and print them; return 0, or 1 if one is not the committed one.
 
-    With --machine, write the fitted constants to a new file.  With --from, fit nothing: print the costs in
-    the capture and return 0.  Bad input raises `BadInput`, for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With --machine, write the fitted constants to a new
+    file.  With --from, fit nothing: print the costs in the capture and return 0.  Bad input raises
+    `BadInput`, for which `cli` ends with status 2.
     """
     import sys
 

@@ -11,7 +11,7 @@ HELP = "record a capture for wbsim replay on this machine (needs root)"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "--out",
         type=Path,
@@ -45,8 +45,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Record a capture to --out while the command runs; return the exit status of the command.
 
-    Print the number of bios, and of lost events, on stderr.  Without root, or with bad input, raise
-    `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  Print the number of bios, and of lost events, on
+    stderr.  Without root, or with bad input, raise `BadInput`: `cli` ends with status 2.
     """
     import sys
 

@@ -10,7 +10,7 @@ HELP = "print the drives of the catalogue beside their published figures"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "drives",
         nargs="*",
@@ -23,8 +23,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the figures, and the median error (%) of those that are predicted; return 0.
 
-    Without names, take all disks of the catalogue that have a data sheet.  An unknown name raises `BadInput`,
-    for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  Without names, take all disks of the catalogue that
+    have a data sheet.  An unknown name raises `BadInput`, for which `cli` ends with status 2.
     """
     from wbsim.experiments.drives.compare import HEADING, cells, comparisons, document, median_error
     from wbsim.experiments.drives.describe import sheet_names

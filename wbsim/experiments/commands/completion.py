@@ -11,7 +11,7 @@ _SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "shell",
         choices=_SHELLS,
@@ -23,7 +23,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the completion script for the shell; return 0.
 
-    `cli` gives its complete parser in *arguments*, whose commands and options the script knows.
+    *arguments* are the parsed options of `add_options`.  `cli` adds its complete parser as ``parser``, whose
+    commands and options the script knows.
     """
     import shtab
 

@@ -11,7 +11,7 @@ HELP = "write a drive file from a data sheet and from results of fio"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "sheet", metavar="SHEET.toml|DISK",
         help="a file with the figures of the drive in a table [sheet], or a disk of wbsim list disks",
@@ -28,8 +28,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the drive file, or write it to --out; return 0.
 
-    --out may replace an earlier drive file of this command, but no other file.  That, or a bad sheet or
-    result, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  --out may replace an earlier drive file of this
+    command, but no other file.  That, or a bad sheet or result, raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

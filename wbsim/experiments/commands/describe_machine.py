@@ -16,7 +16,7 @@ HELP = "write a machine file from the contents of /proc and /sys"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "root", nargs="?", type=Path, default=Path("/"), metavar="DIR|TAR",
         help="a folder or a tarball that contains copies of proc and sys at any depth; default: this machine",
@@ -40,9 +40,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the machine file, or write it to --out; return 0.
 
-    With --measure, first measure the costs of system calls on this machine; --costs then gives only the costs
-    of the flusher.  --out may replace an earlier machine file of this command, but no other file.  Bad input
-    raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With --measure, first measure the costs of system
+    calls on this machine; --costs then gives only the costs of the flusher.  --out may replace an earlier
+    machine file of this command, but no other file.  Bad input raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

@@ -10,7 +10,7 @@ HELP = "print what changed between two kernels, and what each change does"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     for name, order in (("before", "the earlier"), ("after", "the later")):
         parser.add_argument(
             name,
@@ -25,8 +25,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the rules that differ between two kernels, or their JSON; return 0.
 
-    An unknown kernel or rule, or a later kernel before an earlier one, raises `BadInput`: `cli` ends with
-    status 2.
+    *arguments* are the parsed options of `add_options`.  An unknown kernel or rule, or a later kernel before
+    an earlier one, raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.commands.list import named_rules
     from wbsim.experiments.config.problems import BadInput, Problem

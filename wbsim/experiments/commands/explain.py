@@ -11,7 +11,7 @@ HELP = "show how the threads of a run spent their time, and its bottleneck"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
     )
@@ -21,7 +21,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the explanation and draw it into DIR/lives.png, or only print it as JSON; return 0.
 
-    `BadInput` is raised if DIR has no results that can be explained: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  `BadInput` is raised if DIR has no results that can
+    be explained: `cli` ends with status 2.
     """
     import sys
     from functools import partial

@@ -11,7 +11,7 @@ HELP = "print the extents of the files of a run, in the format of xfs_bmap or fi
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
@@ -29,7 +29,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Simulate, print the extents or their JSON, and draw DIR/disk.png with --out; return 0.
 
-    Bad input, also a missing --mount if there are several, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  Bad input, also a missing --mount if there are
+    several, raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

@@ -29,7 +29,7 @@ _NOTHING = "nothing"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "what",
         nargs="?",
@@ -48,8 +48,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the kinds of names, the names of a kind, or what is known of one name; return 0.
 
-    One machine, disk or filesystem is printed as its file, one rule with its history, any other name as its
-    row.  An unknown name raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  One machine, disk or filesystem is printed as its
+    file, one rule with its history, any other name as its row.  An unknown name raises `BadInput`: `cli` ends
+    with status 2.
     """
     what, key = arguments.what, arguments.key
     if what is None:
@@ -305,7 +306,8 @@ def _rules(path: str | None) -> str:
 def named_rules(path: str, command: str) -> list[Rule]:
     """Return the rules whose key is *path* or lies below it; `list` and `diff` print them.
 
-    *command*: the command to which the user gave *path*; an error begins with it.
+    An empty *path* stands for all rules.  *command*: the command to which the user gave *path*; an error
+    begins with it.
 
     Raises:
         BadInput: there is no such rule.

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share; a function ``add_...`` adds its options to *parser*."""
 
 from __future__ import annotations
 
@@ -154,7 +154,10 @@ def add_running(parser: ArgumentParser) -> None:
 
 
 def add_figures(parser: ArgumentParser) -> None:
-    """Add ``--figure``, which adds a column and may be repeated; `check_figures` checks the names."""
+    """Add ``--figure NAME``, which adds a column and may be repeated; default: [].
+
+    `check_figures` checks the names.
+    """
     parser.add_argument(
         "--figure",
         action="append",

@@ -11,7 +11,7 @@ HELP = "print every number with its origin, and with --sources its source"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", nargs="?", type=Path, metavar="CONFIG.toml", help="the configuration; default: plug.toml"
     )
@@ -23,7 +23,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the numbers of one variant of CONFIG.toml, by default of plug.toml, or their JSON; return 0.
 
-    A bad configuration raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  A bad configuration raises `BadInput`: `cli` ends
+    with status 2.
     """
     from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table

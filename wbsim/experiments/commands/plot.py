@@ -11,7 +11,7 @@ HELP = "draw the results that a command wrote with --out"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
     )
@@ -44,7 +44,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Draw the pictures, print their paths and the knees of lines, or both as JSON; return 0.
 
-    A directory without results, or an unknown key or figure, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  A directory without results, or an unknown key or
+    figure, raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.pictures.facets import where_of
     from wbsim.experiments.pictures.plots import KNEE, Wanted, plot_directory

@@ -11,7 +11,7 @@ HELP = "compare the model with a capture of a real kernel, decision by decision"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "capture",
         type=Path,
@@ -46,8 +46,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Compare and print; return 0, or 1 if a decision of the model differs from the kernel's.
 
-    With --kernel, also print the requests of that kernel for the same bios; --out draws them.  Bad input
-    raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With --kernel, also print the requests of that
+    kernel for the same bios; --out draws them.  Bad input raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

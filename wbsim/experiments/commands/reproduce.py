@@ -10,7 +10,7 @@ HELP = "compare published figures with simulated ones"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "reports", nargs="*", metavar="REPORT", help="a report, such as P13; default: all modelled reports"
     )
@@ -25,8 +25,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run the reports' experiments and print published and simulated figures; return 0, also if they differ.
 
-    With --out, keep the runs there and draw DIR/reproduction.png.  An unknown report raises `BadInput`: `cli`
-    ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With --out, keep the runs there and draw
+    DIR/reproduction.png.  An unknown report raises `BadInput`: `cli` ends with status 2.
     """
     import sys
     from functools import partial

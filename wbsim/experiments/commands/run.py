@@ -22,7 +22,7 @@ HELP = "simulate one experiment"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", nargs="?", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
@@ -49,9 +49,10 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run the experiment of CONFIG.toml or of --fs-mark, and print the result.
 
-    With --dry-run, only print the runs and return 0.  With --guesses, run each case again with drawn numbers.
-    Return 0, or the status of the worst failure, as `print_result` does.  Bad input raises `BadInput`, for
-    which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With --dry-run, only print the runs and return 0.
+    With --guesses, run each case again with drawn numbers.  Return 0, or the status of the worst failure.
+    That is 70 for a fault of wbsim, 1 for a lost worker, and 2 for bad input in a run.  Other bad input
+    raises `BadInput`, for which `cli` ends with status 2.
     """
     from wbsim.experiments.commands.run_output import print_plan, print_result
     from wbsim.experiments.config.experiment import from_command, load

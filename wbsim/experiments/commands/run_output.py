@@ -38,7 +38,9 @@ def print_result(
     input.
 
     * *batch*: the outcomes and the failures; *title*: the first line above the table, or None for no line.
-    * *arguments*: ``out``, ``json``, ``figure``, ``locks`` and ``config`` of the command line.
+    * *experiment*: the experiment that ran.
+    * *arguments*: ``command``, ``out``, ``json``, ``figure``, ``locks``, ``config`` and ``set`` of the
+      command line.
     * *draws*: the intervals that include the assumed numbers, if the user asked for them.
     """
     if arguments.out is not None:

@@ -20,7 +20,7 @@ HELP = "show how far the assumed numbers could change a figure"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
@@ -63,8 +63,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Vary the assumed numbers, print the table or its JSON, draw --out/tornado.png, and return 0.
 
-    A bad configuration, an unknown figure, or a --sobol that is no power of two raises `BadInput`: `cli` ends
-    with status 2.
+    *arguments* are the parsed options of `add_options`.  A bad configuration, an unknown figure, or a --sobol
+    that is no power of two raises `BadInput`: `cli` ends with status 2.
     """
     import sys
     from functools import partial

@@ -11,7 +11,7 @@ HELP = "print a configuration with every number and its origin, and with --sourc
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
@@ -24,7 +24,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the configuration of one variant with its numbers, or the resolved keys as JSON; return 0.
 
-    A bad configuration, or no --variant where there are several, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  A bad configuration, or no --variant where there are
+    several, raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.resolved_scenario import resolved

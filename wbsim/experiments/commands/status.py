@@ -11,7 +11,7 @@ HELP = "print which runs of a directory are done, failed or missing"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
     )
@@ -21,7 +21,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print which runs of DIR are done, failed or missing, as text or JSON; return 0, also after failures.
 
-    `BadInput` is raised if a command did not write DIR: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  `BadInput` is raised if a command did not write DIR:
+    `cli` ends with status 2.
     """
     from wbsim.experiments.sweeps.status import status_of
 

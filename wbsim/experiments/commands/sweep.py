@@ -22,7 +22,7 @@ HELP = "simulate an experiment at many values of its keys"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "config", type=Path, metavar="CONFIG.toml", help="the configuration of the experiment"
     )
@@ -58,8 +58,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run the sweep and print the result; with --dry-run, only print the runs and return 0.
 
-    Return 0, or the status of the worst failure, as `print_result` does.  A bad configuration, option or
-    figure raises `BadInput`, for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  Return 0, or the status of the worst failure.  That
+    is 70 for a fault of wbsim, 1 for a lost worker, and 2 for bad input in a run.  A bad configuration,
+    option or figure raises `BadInput`, for which `cli` ends with status 2.
     """
     from wbsim.experiments.commands.run_output import print_plan, print_result
     from wbsim.experiments.config.experiment import load

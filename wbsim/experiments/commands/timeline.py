@@ -11,7 +11,7 @@ HELP = "print a run over time, in the formats of vmstat and iostat -x"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command to *parser*."""
+    """Add the options of the command to *parser*; `cli` calls this, and then `execute`."""
     parser.add_argument(
         "directory", type=Path, metavar="DIR", help="the directory that a command wrote with --out"
     )
@@ -25,7 +25,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the first replication of every variant and point, a line for each interval, or JSON; return 0.
 
-    A bad --every or --figure, or a directory without results, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  A bad --every or --figure, or a directory without
+    results, raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.timeline import timeline, timeline_document

@@ -1,7 +1,7 @@
 """The disks of a machine: drives of the catalogue, groups of equal disks, arrays, and the speed of devices.
 
 ``like`` can name a drive in four places: a disk, its device, a member of an array, and the device behind a
-write cache.
+write cache.  *bases* and *drives* are always what ``like`` may name, and *likes* collects the problems.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Drives(NamedTuple):
 def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, bases: Drives) -> list[str]:
     """Add the disk *name*, as *tables* describes it, to *disks*, a dictionary that is changed in place.
 
-    *tables* has the entries of all disks, and *bases* what ``like`` may name.  With a ``count``, add the
-    disks NAME0, NAME1 ... and return their names; otherwise return an empty list.  A disk with a problem,
-    which is noted in *likes*, is not added.
+    *tables* has the entries of all disks.  If *disks* has *name* already, its entries are put over that disk.
+    With a ``count``, add the disks NAME0, NAME1 ... and return their names; otherwise return an empty list.
+    A disk with a problem, which is noted in *likes*, is not added.
     """
     table, drives = likes.problems.table(tables, name), bases.drives
     count = plain(table.get("count"))
@@ -82,7 +82,10 @@ def add_disk(likes: Likes, disks: dict[str, Any], name: str, tables: Table, base
 
 
 def change_disk(likes: Likes, disk: Spec | Mapping[str, object], changes: Table, drives: Bases) -> Table:
-    """Return *disk* with *changes* put over it; ``like`` in the device brings a complete device."""
+    """Return *disk* with *changes* put over it; ``like`` in the device brings a complete device.
+
+    *disk* itself does not change.
+    """
     if "device" in changes:
         changes = changes.like({**changes, "device": with_like(likes, changes["device"], drives)})
     return merge(disk, changes)

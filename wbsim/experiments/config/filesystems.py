@@ -60,8 +60,8 @@ class Host(NamedTuple):
 def filesystem_of(likes: Likes, table: Table, disk: object, host: Host) -> Table | None:
     """Return the filesystem of *table* on *disk*; None if it has a problem, which is noted in *likes*.
 
-    A ``like`` of `MADE` makes it as mkfs would, with the size of the disk unless *table* has one.  If *disk*
-    is not the name of a disk or an array of *host*, the device is unknown, and 1 GiB is assumed.
+    A ``like`` of `MADE` makes it as mkfs would, with the size of the disk unless *table* has one.  If *host*
+    has no disk or array of the name *disk*, the device is unknown, and a size of 1 GiB is assumed.
     """
     expansion = likes.expand(table, BASES)
     if expansion is None:

@@ -269,6 +269,9 @@ def keys_at(table: Path) -> tuple[str, ...]:
     """Return the keys that a user may write in *table* of the scenario, besides those of its spec.
 
     *table* is the path of the table.  An error on an unknown key suggests one of these keys.
+
+    >>> keys_at(("kernel",)), keys_at(("kernel", "dirty"))
+    (('like',), ())
     """
     match table:
         case ("workload",) | ("programs", _):

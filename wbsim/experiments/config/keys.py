@@ -220,9 +220,10 @@ def _inner_sections(spec: type[Spec], path: str, default: str) -> Iterator[Secti
 
 
 def table_in(spec: type[Spec], field: FieldInfo) -> type[Spec] | None:
-    """Return the spec of the table in *field* of *spec*, also of an optional or a named one.
+    """Return the spec of the table that *field* of *spec* holds, also of an optional table.
 
-    None for a value, and for a device in a device, which would never end.
+    Of tables by name (`Named`), return the spec of one; return `Spec` itself if their specs differ.  None for
+    a value, and for a device in a device, which would never end.
     """
     annotation: object = field.annotation
     if get_origin(annotation) is Annotated:

@@ -48,6 +48,8 @@ class Likes(NamedTuple):
     problems   collects the errors
     directory  the folder of the configuration, where the search for files begins
     texts      the texts that replace ``{name}`` in job files, by the name
+
+    The *bases* of a method are what ``like`` can name for one kind of part.
     """
 
     problems: Problems

@@ -271,6 +271,9 @@ def instead(key: str, keys: Iterable[str]) -> str:
     """Return the end of a message on a missing *key*, with the one of *keys* that may be a misspelling of it.
 
     Return "" if none is similar.
+
+    >>> instead("disk", ["dsk", "size"])
+    '; is dsk a misspelling of it?'
     """
     matches = get_close_matches(key, keys, n=1, cutoff=0.6)
     return f"; is {matches[0]} a misspelling of it?" if matches else ""

@@ -61,9 +61,12 @@ def multiply(value: object, factor: float) -> object:
 
 
 def amount(value: object) -> object:
-    """Return a key that is equal for equal amounts in different units; for other values return the text.
+    """Return an object that is equal for equal amounts in different units; for other values, their text.
 
-    A sweep refuses a value that it has twice, such as "1 GiB" and "1024 MiB".
+    A sweep compares these objects, because it refuses a value that it has twice.
+
+    >>> amount("1 GiB") == amount("1024 MiB"), amount("sata-ssd")
+    (True, 'sata-ssd')
     """
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
         return Fraction(str(value))

@@ -11,7 +11,7 @@ from wbsim.sim.param import Inputs
 
 
 def drive_in(problems: Problems, sheet: Table) -> Inputs | None:
-    """Return the queue and the device that follow from *sheet*, whose figures are `Given`.
+    """Return the entries ``queue`` and ``device`` that follow from *sheet*, whose figures are `Given`.
 
     Return None if a figure is missing, unknown or contradicts another one, which is noted in *problems*.
     """
@@ -23,10 +23,10 @@ def drive_in(problems: Problems, sheet: Table) -> Inputs | None:
 
 
 def with_sheet(problems: Problems, disk: Table) -> Table | None:
-    """Return only the queue and the device that follow from the ``sheet`` of *disk*, with its key and place.
+    """Return only the queue and the device that follow from the ``sheet`` of *disk*.
 
-    None if the sheet is not valid, which is noted in *problems*.  The caller puts the other keys of *disk*
-    over it.
+    The table has the key of *disk* and the place of the sheet.  None if the sheet is not valid, which is
+    noted in *problems*.  The caller puts the other keys of *disk* over the table.
     """
     sheet = problems.table(disk, "sheet")
     drive = drive_in(problems, sheet)

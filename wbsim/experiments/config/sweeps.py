@@ -11,6 +11,8 @@ points = [{ value = 1, workload.processes = 1 }, { value = 2, workload.processes
 
 On the command line: ``KEY=1,2,4..64`` (`values_of`).  ``x2`` doubles the value that the key has otherwise.
 If a name is not a key, its value replaces ``{name}`` in command lines.
+
+An axis is a list of steps, and a step sets the values of its keys.  A point has one step of each axis.
 """
 
 from __future__ import annotations
@@ -73,7 +75,9 @@ class Axis(NamedTuple):
 
 
 def points(axes: Sequence[Axis]) -> Iterator[Step]:
-    """Yield all combinations of the steps of *axes*; without an axis yield one step that sets nothing.
+    """Yield all combinations of the steps of *axes*, each as one step; the last axis changes fastest.
+
+    Without an axis yield one step that sets nothing.
 
     Raises:
         BadInput: there are more than `MOST_POINTS` points.
@@ -109,7 +113,7 @@ Lists = Mapping[str, Items]
 
 
 def grid(lists: Lists) -> list[Axis]:
-    """Return an axis for each key of *lists*, so that `points` combines all values.
+    """Return an axis for each key of *lists*, the values by key, so that `points` combines all values.
 
     Raises:
         ValueError: a key has a value twice.
@@ -137,7 +141,7 @@ def _refuse_twice(key: str, values: Sequence[object]) -> None:
 
 
 def zipped(lists: Lists) -> Axis:
-    """Return one axis for all keys: the first values, the second values, and so on.
+    """Return one axis for all keys of *lists*, the values by key: the first values, the second, and so on.
 
     Raises:
         ValueError: the lengths of the lists differ.
@@ -158,8 +162,8 @@ def zipped(lists: Lists) -> Axis:
 def latin_hypercube(samples: int, ends: Lists) -> Axis:
     """Return one axis for all keys: *samples* points of a Latin hypercube between the *ends* of each key.
 
-    Each point lies in another *samples*-th of a key's range.  Whole numbers stay whole, and values have the
-    unit of their ends.  Every call returns the same points (scipy's qmc, seed 0).
+    Each point lies in another *samples*-th of a key's range.  Whole numbers stay whole, both ends included,
+    and values have the unit of their ends.  Every call returns the same points (scipy's qmc, seed 0).
 
     Raises:
         ValueError: the ends of a key are not two rising numbers in one unit, or *samples* is too large.
@@ -365,9 +369,10 @@ def _lists(problems: Problems, table: Table) -> dict[str, Items]:
 
 
 def axes_asked(problems: Problems, sweep: Asked) -> list[Axis]:
-    """Return the axes that the command line asks for; an axis with a problem is left out.
+    """Return the axes that *sweep*, from the command line, asks for; a bad list is left out.
 
-    Each problem is noted in *problems* with the option as its place.
+    The result is empty if zipped lists differ in length, or if the Latin hypercube is bad.  Each problem is
+    noted in *problems* with the option as its place.
     """
     lists: dict[str, Items] = {}
     ends: dict[str, Items] = {}

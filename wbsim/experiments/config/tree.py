@@ -95,7 +95,7 @@ def place_tree(value: object, key: Path, where: str, lines: Mapping[Path, str] |
     """Return *value*, of plain dictionaries and lists, as a table or a list with the key *key*.
 
     *lines* has the places of keys.  Any other key has the place of the table around it; the outermost place
-    is *where*.
+    is *where*.  A *value* that is neither a dictionary nor a list is returned unchanged.
     """
     if not isinstance(value, Mapping | list):
         return value
@@ -159,7 +159,9 @@ class Factor(NamedTuple):
 
 
 def factor_in(value: object) -> object:
-    """Return the `Factor` of a text such as ``x2``; return any other *value* as `by_hand` marks it.
+    """Return the `Factor` of a text such as ``x2``; mark a whole number as `ByHand`.
+
+    Any other *value* is returned unchanged.
 
     >>> factor_in("x2"), factor_in("two")
     (x2, 'two')
@@ -174,15 +176,20 @@ _STATEMENT: Final = ("value", "origin", "source", "low", "high", "targets")
 
 
 def with_origins(table: Table, *, factors: bool = False) -> Table:
-    """Return *table* with each value in it as a `Given`; *factors* as in `with_origin`."""
+    """Return a copy of *table* with each value, also in inner tables, as a `Given` whose source is its place.
+
+    A table that names an origin becomes one value.  In a list, only tables are converted.  With *factors* a
+    text such as ``x2`` is a `Factor`.
+    """
     return table.like(
         {name: with_origin(value, table.place_of(name), factors=factors) for name, value in table.items()}
     )
 
 
 def with_origin(value: object, where: str, *, factors: bool = False) -> Any:
-    """Return *value*, and each value in it, as a `Given` with its place as the source.
+    """Return *value* as a `Given` with its place *where* as the source; in a table, convert each value.
 
+    In a list, only tables are converted, and a whole number is marked as `ByHand`.
     ``{ value = 5, origin = "assumed", low = 1, high = 9, source = "..." }`` names another origin, and so does
     ``{ assumed = 5, low = 1, high = 9, why = "..." }``.  With *factors* a text such as ``x2`` is a factor.
     """
@@ -287,6 +294,9 @@ def written_as(table: Mapping[str, object], path: Path) -> Path:
     ``workload.x`` is a key of the only program, if that has a name.  ``programs.a.workload.x``, the form of a
     resolved configuration, becomes ``programs.a.x`` or ``workload.x``.  Filesystems and mounts follow the
     same rules.
+
+    >>> written_as({"programs": {"a": {}}}, ("workload", "files"))
+    ('programs', 'a', 'files')
     """
     first, *rest = path
     members = table.get(_SHORT.get(first, ""))
@@ -340,7 +350,7 @@ def with_name(value: object, name: str, text: str) -> Any:
 def factors_in(value: object, path: Path = ()) -> Iterator[Path]:
     """Yield the path, which begins with *path*, of each factor that is left in *value*.
 
-    It is left because the key had no number to multiply; the caller reports it.
+    A factor is left if its key had no number to multiply; the caller reports this.
     """
     if isinstance(value, Mapping | Items):
         for key, entry in value.items() if isinstance(value, Mapping) else enumerate(value):

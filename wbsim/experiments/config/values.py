@@ -121,9 +121,9 @@ _BOUNDS: Final = (
 
 
 def bounds(marks: Iterable[Any], name: str) -> list[Any]:
-    """Return the bounds of the kind *name*, such as ``ge``, in *marks*, also those in a `FieldInfo`.
+    """Return the bounds of the kind *name*, such as ``ge``, in *marks*, the metadata of a field.
 
-    The list is empty without such a bound.
+    Bounds in a `FieldInfo` among *marks* count, too.  The list is empty without such a bound.
     """
     return [
         bound

@@ -56,10 +56,11 @@ class Comparison(NamedTuple):
 
 
 def known_figures(part: Inputs) -> dict[str, float]:
-    """Return what is known of the drive *part* of the catalogue, by key of a sheet.
+    """Return the figures of a drive of the catalogue, by key of a sheet, for ``wbsim list disks``.
 
-    The keys are sequential_write (B/s), random_write and durable_writes (/s), for ``wbsim list disks``.
-    Random writes are those of a worn drive if they were measured, and else the most of a fresh one.
+    *part* is the contents of its file.  The keys are sequential_write (B/s), random_write and durable_writes
+    (/s); an unknown figure is missing.  Random writes are those of a worn drive if they were measured, and
+    else the most of a fresh one.
     """
     numbers = {**part.get("sheet", {}), **part.get("figures", {})}
     figures = {key: numbers[key].value for key in ("sequential_write", "durable_writes") if key in numbers}
@@ -103,7 +104,10 @@ def _base_unit(value: Any) -> float:
 
 
 def median_error(rows: Sequence[Comparison]) -> float | None:
-    """Return the median of the predicted figures' errors, as a share without sign; None without any."""
+    """Return the median of the predicted figures' errors, without sign, as a share of the published figures.
+
+    None if *rows* have no predicted figure.
+    """
     errors = [abs(row.error) for row in rows if not row.is_input]
     return median(errors) if errors else None
 
@@ -133,6 +137,9 @@ def _text(value: float, unit: str) -> str:
 
 
 def document(rows: Sequence[Comparison]) -> dict[str, Any]:
-    """Return the comparisons *rows* as the document of ``--json``, in base units; errors are shares."""
+    """Return the comparisons *rows* as the document of ``--json``, in base units (B/s, /s, ns).
+
+    Errors are shares of the published figures.
+    """
     entries = [{**row._asdict(), "error": row.error} for row in rows]
     return {"figures": entries, "median_error_of_predictions": median_error(rows)}

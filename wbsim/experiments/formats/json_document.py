@@ -23,7 +23,7 @@ _UNITS: Final = {
 
 
 def document_of(outcome: Outcome) -> dict[str, Any]:
-    """Return *outcome* for ``--json``: ``figures`` by their columns, and then the parts of the machine.
+    """Return *outcome* for ``--json``: ``figures``, by their columns in the dataset, and its other fields.
 
     A figure without a value, such as the rate of no files, is None.  Fields with a unit have it in their
     name.

@@ -22,8 +22,8 @@ def calls_of(outcome: Outcome) -> dict[str, dict[str, CallResult]]:
 def latency_table(outcomes: Sequence[Outcome]) -> str | None:
     """Return a table with a line for each kind of call of each program; None if there was no call.
 
-    A line has the count, the mean, the percentiles and the maximum.  The variant and the program are named if
-    there are several.
+    A line has the number of calls, and the mean, the percentiles and the maximum of their latencies.  The
+    variant and the program are named if there are several.
     """
     rows = [
         (
@@ -48,9 +48,10 @@ def latency_table(outcomes: Sequence[Outcome]) -> str | None:
 
 
 def slowest_table(programs: CallsOf) -> str | None:
-    """Return a table of the slowest calls of each kind, and of the shares of their waits.
+    """Return a table of the slowest calls of each kind, with the share (%) of each wait in their time.
 
-    Kinds whose slowest calls waited less than 1 % of their time are left out; None: none is left.
+    *programs*: the result of `calls_of`.  Kinds whose slowest calls waited less than 1 % of their time are
+    left out; None: none is left.
     """
     rows = [
         (

@@ -14,7 +14,10 @@ _INDENT: Final = "    "
 
 
 def numbers_document(spec: Spec) -> dict[str, object]:
-    """Return the `number_rows` of *spec* as the document of ``wbsim params --json``."""
+    """Return every number of *spec* as the document of ``wbsim params --json``.
+
+    Its key ``numbers`` has the list of `number_rows`: path, value, unit, origin and source of each number.
+    """
     return {"numbers": number_rows(spec)}
 
 

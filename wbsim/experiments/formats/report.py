@@ -1,4 +1,7 @@
-"""The figures of runs as tables, and notes on unfinished writeback below the tables."""
+"""The figures of runs as tables, and notes on unfinished writeback below the tables.
+
+In all functions, *axes* are the swept keys, and *more* are the names of further figures, for more columns.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +78,7 @@ _OF_LAYOUT: Final = (
 def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[Column]:
     """Return the columns of the first table: the figures of the workload, time(1), iostat and xfs_bmap.
 
-    Reads, extents and files have columns only if *outcomes* have them.  *more* are the names of further
-    figures.
+    Reads, extents and files have columns only if *outcomes* have them.
     """
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
     reads = any(disk.reads for o in outcomes for disk in o.disks.values())
@@ -91,8 +93,7 @@ def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[C
 def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequence[str] = ()) -> str:
     """Return a table with a line for each case: its variant, its point by *axes*, and its figures.
 
-    *more* are the names of further figures.  For several replications, the line has means with half of their
-    95 % intervals.
+    For several replications, the line has means with half of their 95 % intervals.
     """
     return _table("variant", columns_for(outcomes, more), by_case(outcomes), axes)
 
@@ -100,7 +101,7 @@ def outcome_table(outcomes: Sequence[Outcome], axes: Sequence[str], more: Sequen
 def on_disk_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """Return a table of the write requests until all data is on disk; None if no run ended with sync(2).
 
-    It has a line for each case with such a run; *axes* are the swept keys.
+    The table has a line for each case with such a run.
     """
     cases = [runs for runs in by_case(outcomes) if any(outcome.on_disk_time is not None for outcome in runs)]
     return _table("until on disk", _ON_DISK, cases, axes) if cases else None
@@ -162,7 +163,7 @@ def unfinished(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
 def failed_processes(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """Return a note on the processes that an error of a system call has ended, or None if there are none.
 
-    It is about the first replication of each case; *axes* are the swept keys, for its label.
+    The note is about the first replication of each case.
     """
     cases = [runs[0] for runs in by_case(outcomes)]
     lines = []
@@ -242,8 +243,8 @@ def difference_table(
 ) -> str | None:
     """Return a table of the mean difference of each variant from the first variant (%), with 95 % intervals.
 
-    *more* are the names of further figures.  Both variants of a pair have equal random numbers.  The table is
-    None if no variant has two replications in common with the first variant.
+    Both variants of a pair have equal random numbers.  The table is None if no variant has two replications
+    in common with the first variant.
     """
     cases = by_case(outcomes)
     first = {str(runs[0].point): runs for runs in cases if runs[0].variant == outcomes[0].variant}
@@ -295,7 +296,10 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
 
 
 def parts_tables(outcome: Outcome) -> list[str]:
-    """Return tables of the programs, of the disks and of the mounts, each only if the run has several."""
+    """Return tables of the programs, of fio's jobs, of the disks and of the mounts of a run.
+
+    The jobs have a table if there is any; the others only if the run has several.
+    """
     tables = []
     if len(outcome.programs) > 1:
         tables.append(

@@ -1,4 +1,4 @@
-"""Tables and numbers as text."""
+"""Tables and numbers as text; `WIDTH` is 100 characters."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def fitted_table(
 def wrapped_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
     """Return a table as `table` does; texts are broken into lines, so that it is at most `WIDTH` wide.
 
-    The widest of the left columns becomes narrower first, and none becomes narrower than `_NARROWEST`.
+    The widest of the left columns becomes narrower first, and none becomes narrower than `_NARROWEST` (20).
     """
     lines = [header, *rows]
     widths = [max(len(line[number]) for line in lines) for number in range(len(header))]
@@ -137,7 +137,7 @@ def _width(columns: Sequence[int], header: Sequence[str], rows: Sequence[Sequenc
 def figure_text(value: float, digits: int | None = None) -> str:
     """Return *value* with *digits* decimals and spaces between thousands, or "-" if it is unknown (nan).
 
-    Without *digits* the text has four significant digits.
+    Without *digits* the text has four significant digits, and from 1000 on all digits before the point.
 
     >>> figure_text(1_234_567.8), figure_text(0.12345), figure_text(12_345.678, 1), figure_text(float("nan"))
     ('1 234 568', '0.1235', '12 345.7', '-')

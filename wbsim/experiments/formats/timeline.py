@@ -1,4 +1,8 @@
-"""The levels of a run over time, as text: the columns of vmstat and iostat -x."""
+"""The levels of a run over time, as text: the columns of vmstat and iostat -x.
+
+A level is a number that is sampled during a run.  In all functions, *every_s* is the length of an interval
+(s).  None stands for 1 s, or for a round part of 1 s so that there are at least ten intervals.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,7 @@ _OF_ALL: Final = {
 def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]:
     """Return the bounds (s) of intervals of *every_s*, from 0: one more than there are intervals.
 
-    A shorter rest at the end of the run is left out.  Without *every_s* an interval has 1 s, or a round part
-    of 1 s so that there are at least ten intervals.
+    A shorter rest at the end of the run is left out.
 
     Raises:
         BadInput: the run has no levels, or the number of intervals is 0 or too large.
@@ -74,9 +77,9 @@ def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float6
 
 
 def levels_at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last sample of *level* before the end of each interval between the bounds *ends* (s).
+    """Return the last sample of *level* up to the end of each interval between the bounds *ends* (s).
 
-    An interval that ends before the first sample has the first sample.
+    A sample at the end itself counts.  An interval that ends before the first sample has the first sample.
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     places = np.maximum(np.searchsorted(seconds, ends[1:], side="right") - 1, 0)
@@ -103,8 +106,11 @@ class Column(NamedTuple):
 def columns_of(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> list[Column]:
     """Return the columns of a timeline of *outcome*; the first has the ends of the intervals (s).
 
-    *every_s* as in `intervals_of`, with its errors.  *more*: names of figures that are read from the machine,
-    for further columns.
+    A column has one value for each interval.  *more*: names of figures that are read from the machine, for
+    further columns.
+
+    Raises:
+        BadInput: the run has no levels, or the number of intervals is 0 or too large.
     """
     ends = intervals_of(outcome, every_s)
     columns = [Column("s", "time_s", ends[1:])]
@@ -145,8 +151,10 @@ def _name(figure: str) -> str:
 def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> str:
     """Return a line for each interval, and below them the mean and the variation of each disk's write rate.
 
-    *every_s* as in `intervals_of`, with its errors.  *more*: names of figures that are read from the machine,
-    for further columns.
+    *more*: names of figures that are read from the machine, for further columns.
+
+    Raises:
+        BadInput: the run has no levels, or the number of intervals is 0 or too large.
     """
     columns = columns_of(outcome, every_s, more)
     texts = [column_texts([float(value) for value in column.values]) for column in columns]
@@ -158,7 +166,11 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
 def timeline_document(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> dict[str, object]:
     """Return the timeline for ``--json``: a list of values, one an interval, for each name of a column.
 
-    The arguments are those of `timeline`; variant and point of the run are added.
+    The variant and the point of the run are added.
+    *more*: names of figures that are read from the machine, for further columns.
+
+    Raises:
+        BadInput: the run has no levels, or the number of intervals is 0 or too large.
     """
     columns = columns_of(outcome, every_s, more)
     return {

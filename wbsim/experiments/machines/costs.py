@@ -31,8 +31,8 @@ class Scales(NamedTuple):
     """The costs of a machine (``flusher_time``) and the costs of the desk (ns).
 
     * ``desk_file_ns`` and ``desk_request_ns``: the flusher's time per file and per request.
-    * ``desk_program_ns``: the processor time of the command; None: the model cannot run the command, and
-      ``why`` has the reason.
+    * ``desk_program_ns``: the processor time of the capture's command in the desk's model; None: the model
+      cannot run the command, and ``why`` has the reason.
     """
 
     flusher_time: FlusherTime
@@ -55,7 +55,7 @@ class Scales(NamedTuple):
         return self.flusher_time.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
 
     def lines(self) -> list[str]:
-        """Return the lines for a machine file whose ``like`` is the desk: both scales, the block layer.
+        """Return lines (TOML) for a machine file whose ``like`` is the desk: both scales, the block layer.
 
         Without `writer` an assumed scale of 1 with a range is written.
         """
@@ -76,7 +76,7 @@ class Scales(NamedTuple):
         return [f"processors.writer_scale = {writer}", f"processors.flusher_scale = {measured}", *paths]
 
     def table(self) -> list[str]:
-        """Return the costs and those of the desk, as comment lines above the `lines`."""
+        """Return the costs of the machine and of the desk (us, s), as comment lines above the `lines`."""
         times, recording = self.flusher_time, self.flusher_time.recording
         rows = [
             f"# Linux {recording.kernel}, {recording.filesystem} on {recording.device}: {times.files} files"
@@ -97,8 +97,8 @@ def scales_of(capture: Path) -> Scales:
     """Return the costs of the machine that made the file *capture*; the capture's command is simulated, too.
 
     Raises:
-        BadInput: the capture was not recorded with --cpu, has large files, or has a filesystem that the desk
-            lacks.
+        BadInput: the capture was not recorded with --cpu, its files have more than 4 pages on average, or the
+            desk lacks its filesystem.
     """
     times = flusher_time(capture)
     paths: Any = MACHINES[DESK].processors.paths

@@ -43,7 +43,9 @@ def is_wanted(name: str) -> bool:
 
 
 class Dump:
-    """The files of one machine, by their names below ``/``; ``root`` is the folder that has proc and sys.
+    """The files of one machine, by their names below ``/``, such as ``proc/meminfo``.
+
+    ``root`` is the folder that has proc and sys.
 
     Raises:
         BadInput: no folder at *path* or below has proc and sys, or several folders have.
@@ -60,7 +62,7 @@ class Dump:
         """Return the text of the file *name*, or "" if there is no such file or it is blank.
 
         *refuses*: the text to return if read(2) fails with EINVAL, as queue_wb_lat_show does without wbt.
-        Zeros and blanks at the end are removed, because a tarball of a live /sys pads each file with zeros.
+        Zeros and blanks at both ends are removed, because a tarball of a live /sys pads each file with zeros.
 
         Raises:
             BadInput: the file cannot be read, or is not text.
@@ -110,11 +112,9 @@ class Dump:
         return text
 
     def setting(self, name: str) -> int | None:
-        """Return the sysctl *name*, such as ``vm.dirty_ratio``.
+        """Return the value of the sysctl *name*, such as ``vm.dirty_ratio``, in the kernel's unit.
 
-        It is that of /proc/sys, or else of the output of ``sysctl -a``.
-
-        None if neither has it.
+        The value is that of /proc/sys, or else of the output of ``sysctl -a``; None if both lack *name*.
 
         Raises:
             BadInput: as `text_of` raises it; or the value is not a whole number.
@@ -156,6 +156,9 @@ class Dump:
         """Yield the name and the size (bytes) of each line of /proc/partitions, with disks and partitions.
 
         Nothing is yielded without that file.
+
+        Raises:
+            BadInput: as `text_of` raises it.
         """
         for kib, name in _PARTITION.findall(self.text_of("proc/partitions")):
             yield name, int(kib) << 10

@@ -9,6 +9,8 @@ the range and the median of the rounds.
 Times that contradict each other were disturbed, for example a page of a large write that takes longer than a
 write of one page.  They are measured again; if they still contradict each other, the machine file says so.
 The parts of a write(2) always sum to its time.
+
+The desk is the reference machine (docs/measurements.md H); its times are those of the model's catalogue.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ _SPREAD: Final = 1.5
 
 
 class Times(NamedTuple):
-    """The time of each round (ns)."""
+    """The time of each round (ns); the time of a call is the mean over the calls of the round."""
 
     rounds: tuple[float, ...]
 
@@ -104,7 +106,10 @@ class CallTimes(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """The times of calls by filesystem, and of a piece of user-space work (``program``)."""
+    """The times of ``calls`` by filesystem (`KINDS`), and of a piece of user-space work (``program``).
+
+    ``release``: the kernel's.  ``program``: the processor time in which bzip2 compresses 1 MiB.
+    """
 
     release: str
     calls: dict[str, CallTimes]
@@ -112,7 +117,11 @@ class Measurement(NamedTuple):
 
 
 class WriteCost(NamedTuple):
-    """The parts of a write(2) (ns): see `models.vfs.spec.WriteCosts`; ``block``: for each block of ext4."""
+    """The parts of a write(2) (ns), as in `models.vfs.spec.WriteCosts`.
+
+    ``call``: for each call; ``folio``: for each folio that is added to the page cache; ``page``: for each
+    page; ``block``: for each block of ext4.
+    """
 
     call: float
     folio: float
@@ -121,9 +130,10 @@ class WriteCost(NamedTuple):
 
 
 def measure() -> Measurement:
-    """Measure this machine, in less than half a minute; a disturbed machine up to `REPEATS` times more.
+    """Return the times of system calls and of user-space work on this machine.
 
-    It mounts loop devices in memory, and undoes that.  A filesystem without its mkfs is left out.
+    This takes less than half a minute; on a disturbed machine, rounds are repeated up to `REPEATS` times.
+    Loop devices are mounted in memory, and removed.  A filesystem without its mkfs is left out.
 
     Raises:
         BadInput: the user is not root, mkfs or memory is missing, or pages are not 4 KiB.  Or a loop device
@@ -160,7 +170,7 @@ def measure() -> Measurement:
 
 
 def available_bytes() -> int:
-    """Return MemAvailable of /proc/meminfo in bytes; 0 if it is missing, as before Linux 3.14."""
+    """Return MemAvailable of /proc/meminfo in bytes; 0 if this line is missing, as before Linux 3.14."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * KIB
@@ -169,7 +179,9 @@ def available_bytes() -> int:
 
 @contextmanager
 def mounted(kind: str) -> Iterator[Path]:
-    """Make a filesystem of *kind* on a loop device in memory, yield its mount point, and undo both.
+    """Make a filesystem of *kind* (`KINDS`) on a loop device in memory, and yield its mount point.
+
+    After the body of the ``with``, the mounts, the loop device and their files are removed.
 
     Raises:
         BadInput: a command that this needs fails or is missing.
@@ -230,7 +242,7 @@ def _run(*command: str) -> str:
 
 
 def steady_call_times(folder: Path, size: int) -> CallTimes:
-    """Return `call_times`, with more rounds while the times contradict each other.
+    """Return `call_times` of *folder* and *size*, with more rounds while the times contradict each other.
 
     After `REPEATS` repetitions they may still do so.
     """
@@ -246,9 +258,10 @@ def steady_call_times(folder: Path, size: int) -> CallTimes:
 
 
 def call_times(folder: Path, size: int) -> CallTimes:
-    """Return the processor times of calls in *folder*, with files of *size* bytes, less the time of the loop.
+    """Return the processor times (ns) of calls in *folder*, with files of *size* bytes, less the loop's time.
 
-    There are `ROUNDS` rounds, after a first one that does not count.  The files are removed.
+    *size* is a multiple of 1 MiB.  There are `ROUNDS` rounds, after a first one that does not count.  The
+    files are removed.
     """
     rounds: list[tuple[float, ...]] = []
     page, mib = bytes(PAGE_BYTES), bytes(MIB)
@@ -360,7 +373,7 @@ def _clamp(part: float, whole: int) -> int:
 
 
 def contradictions(times: CallTimes) -> list[str]:
-    """Return a sentence for each pair of *times* that cannot both be true; no sentence if all can.
+    """Return a sentence for each pair of *times* that cannot both be true; an empty list if all can.
 
     The sentence compares the times of a write(2) of one new page, of a page written in place and of a page of
     1 MiB.  Without a disturbance no part of a write(2) is below 0 by more than `NOISE`.
@@ -392,7 +405,10 @@ def _large_folios(times: CallTimes) -> bool:
 
 
 def create_factor(kind: str, times: CallTimes) -> float:
-    """Return the time of creat(2) with its close(2) on the filesystem *kind*, divided by the desk's time."""
+    """Return the median time of creat(2) with its close(2) in *times*, divided by the desk's time.
+
+    Both are times on the filesystem *kind* (`KINDS`).
+    """
     paths: Any = MACHINES[DESK].processors.paths
     writer = paths.filesystems[kind].writer
     desk_ns: int = writer.create_ns + paths.write.close_ns
@@ -402,7 +418,7 @@ def create_factor(kind: str, times: CallTimes) -> float:
 
 
 def cost_lines(measurement: Measurement) -> list[str]:
-    """Return the lines of a machine file on the times of processors, with comments.
+    """Return the lines (TOML) of a machine file on the times of processors, with comments.
 
     A cost that was not measured is the desk's cost times the ratio of creat(2), with a range.
     """
@@ -441,9 +457,10 @@ def cost_lines(measurement: Measurement) -> list[str]:
 
 
 def with_captured(measured: Sequence[str], captured: Sequence[str]) -> list[str]:
-    """Return the *measured* lines, with the *captured* lines on the flusher and the block layer.
+    """Return the lines *measured* by `cost_lines`, then those of `costs.Scales.lines` in *captured*.
 
-    ``writer_scale`` of the capture is dropped, because the measurement has the writer's costs.
+    ``writer_scale`` of the capture is dropped, because the measurement has the writer's costs.  The captured
+    ``flusher_scale`` replaces the measured one.  Without *captured* lines, all *measured* lines stay.
     """
     of_flusher = [line for line in captured if not line.startswith("processors.writer_scale")]
     if not of_flusher:

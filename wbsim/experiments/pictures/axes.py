@@ -50,9 +50,10 @@ def panels(count: int, title: str, height: float = 1.7) -> tuple[Figure, list[Ax
 
 
 def grid_of(rows: int, columns: int, title: str, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
-    """Return a figure and its panels by row, with *title* above them; *height*: of a row (inches).
+    """Return a figure and its panels, as a list for each row; *height*: of a row (inches).
 
-    All panels share the horizontal axis, and the panels of a row share the vertical axis.
+    *title* is above all panels.  All panels share the horizontal axis, and the panels of a row share the
+    vertical axis.
     """
     from matplotlib.figure import Figure
 
@@ -102,10 +103,10 @@ def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
 
 
 def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:
-    """Put ticks at *values* of the base *unit*: at all of them, or at as many as are legible.
+    """Put ticks on the horizontal axis of *panel* at *values*: at all of them, or at as many as are legible.
 
-    Positive values that span more than a factor of 8 get a logarithmic scale.  Texts are spaced evenly.  An
-    unknown value (nan) has no tick.
+    *unit*: the unit of the values, "ns", "B" or "B/s"; "": none.  Positive values that span more than a
+    factor of 8 get a logarithmic scale.  Texts are spaced evenly.  An unknown value (nan) has no tick.
     """
     from matplotlib.ticker import NullLocator
 
@@ -129,7 +130,7 @@ def _legible(ticks: Sequence[float]) -> list[float]:
 
 
 def short(value: float, unit: str = "") -> str:
-    """Return *value* of the base *unit* as a short text, for ticks and labels.
+    """Return *value* as a short text, for ticks and labels; *unit*: "ns", "B" or "B/s", or "" for none.
 
     >>> short(4294967296), short(4294967296, "B"), short(0.25)
     ('4 Gi', '4 GiB', '0.25')
@@ -155,9 +156,10 @@ def figure_label(name: str) -> str:
 
 
 def scale_to(panel: Axes, values: Iterable[float]) -> None:
-    """Scale the vertical axis of *panel* from zero, or by the logarithm if most *values* would lie near zero.
+    """Scale the vertical axis of *panel* for *values*: from zero, or by the logarithm if they differ much.
 
-    Unknown values (nan) do not count.
+    The logarithm needs positive values, and a largest value of more than 20 times the smallest.  Unknown
+    values (nan) do not count.
     """
     numbers = [value for value in values if value == value]
     if numbers and max(numbers) > _WIDE * min(numbers) > 0:
@@ -168,12 +170,12 @@ def scale_to(panel: Axes, values: Iterable[float]) -> None:
 
 
 def are_numbers(values: Iterable[object]) -> bool:
-    """Return whether all *values* are numbers; True and False are not."""
+    """Return whether all *values* are numbers; True and False are not.  True without values."""
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def save_png(figure: Figure, path: Path) -> None:
-    """Write *figure* as PNG to *path*, also if the name has another suffix."""
+    """Write *figure* as PNG to *path*, also if the name has another suffix; see `save_as`."""
     save_as("png", figure, path)
 
 
@@ -188,7 +190,7 @@ _UNDATED: Final[dict[str, dict[str, None]]] = {
 def save_as(kind: str, figure: Figure, path: Path | BinaryIO) -> None:
     """Write *figure* in the format *kind* of `FORMATS` to *path*; equal figures give equal bytes.
 
-    *path* may be an open file, and an existing file is overwritten.
+    *path* may be a file that is open for bytes.  An existing file is overwritten.
     """
     from matplotlib import rc_context
 

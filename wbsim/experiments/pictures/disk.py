@@ -24,10 +24,13 @@ _NO_FILE: Final = -1
 def owners(
     tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the used groups, and the file at the middle of each column of these groups as [group, column].
+    """Return the numbers of the used groups, and an array of files with a row for each of these groups.
 
-    *tables*: the extents of each file (rows of page, block, pages).  *group_blocks*: the size of a group.
-    The *columns* reach up to the highest block that is used in any group; -1 is a block without file.
+    Each row has *columns* entries: the index in *tables* of the file at the middle of the column; -1: no
+    file.  The columns reach up to the highest block that is used in any group.
+
+    *tables*: the extents of each file (rows of page, block, pages).  *group_blocks*: the size of a group
+    (blocks).
 
     Raises:
         BadInput: no file has an extent.
@@ -58,13 +61,16 @@ def owners(
 def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
     """Return the highest end of *extents* (rows of page, block, pages) within their groups, in blocks.
 
-    An extent of ext4 may continue in the next group; such a group is used to its end.
+    *group_blocks*: the size of a group (blocks).  An extent of ext4 may continue in the next group; such a
+    group is used to its end.
     """
     return min(int((extents[:, 1] % group_blocks + extents[:, 2]).max()), group_blocks)
 
 
 def disk_picture(title: str, filesystem: Filesystem) -> Figure:
-    """Return a picture of the disk, with groups as rows and files as colours; *title* begins its heading.
+    """Return a picture of the blocks of *filesystem*, with groups as rows and files as colours.
+
+    *title* begins the heading of the picture.
 
     Raises:
         BadInput: no file has an extent.

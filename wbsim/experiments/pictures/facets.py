@@ -3,6 +3,9 @@
 A picture shows some of the swept keys: on an axis, as lines, or as panels.  Runs that are equal in all shown
 keys must differ only in their replication.  A key that follows from the shown keys, as in a zip or in a Latin
 hypercube, needs no panel.
+
+A frame is the tidy dataset (`results.dataset.tidy`): a row for each run, a column for each key and figure.
+A base unit is "ns", "B" or "B/s"; a number without one has the unit "".
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ def names_of(frame: pd.DataFrame, key: str, values: Iterable[object]) -> list[st
 
 
 def ordered(values: Iterable[object]) -> list[Any]:
-    """Return each of *values* once: numbers by size, texts in the order of the runs.
+    """Return each of *values* once: numbers by size, texts in the order in which they first occur.
 
     >>> ordered([8, 2, 8]), ordered(["b", "a", "b"])
     ([2, 8], ['b', 'a'])
@@ -52,7 +55,7 @@ def ordered(values: Iterable[object]) -> list[Any]:
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of *frame* that are settings, also the variant: no figure, replication, seed."""
+    """Return the columns of *frame* that are settings: the variant and keys; no figure, replication, seed."""
     return [key for key in map(str, frame) if key not in _MEASURED]
 
 
@@ -77,7 +80,8 @@ def _several(frame: pd.DataFrame, key: str, alike: Sequence[str]) -> bool:
 def usual_lines(frame: pd.DataFrame, x: str) -> list[str]:
     """Return the keys of the usual lines: the variant, and the settings that differ between runs at one *x*.
 
-    If there are more than `MOST_LINES` lines, the first settings become panels, up to `MOST_PANELS` panels.
+    *x*: the column on the horizontal axis; a picture over the variant has no line for it.  If there are more
+    than `MOST_LINES` lines, the first settings are left out and become panels, up to `MOST_PANELS` panels.
     """
     variant = ["variant"] if x != "variant" else []
     keys = differing(frame, settings_of(frame), [x, *variant])
@@ -90,7 +94,10 @@ def usual_lines(frame: pd.DataFrame, x: str) -> list[str]:
 
 
 def telling_keys(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
-    """Return the *keys* that label a line: those with several values, or else the variant."""
+    """Return the *keys* that label a line: those with several values in *frame*.
+
+    Without any, return "variant" if it is one of *keys*, or else no key.
+    """
     return [key for key in keys if frame[key].nunique() > 1] or [key for key in keys if key == "variant"]
 
 
@@ -141,7 +148,7 @@ def _titled(key: str, value: object, unit: str) -> str:
 def select(
     frame: pd.DataFrame, where: Mapping[str, Sequence[object]], place: str = "--where"
 ) -> pd.DataFrame:
-    """Return the runs of *frame* that have one of the given values of each key of *where*.
+    """Return the rows of *frame* that have one of the given values in each column that *where* names.
 
     A value may be written as a user would, such as "4 GiB" for a number of bytes.
 

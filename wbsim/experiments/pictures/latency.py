@@ -28,9 +28,10 @@ _HEIGHT: Final = 3.4
 
 
 class Steps(NamedTuple):
-    """The corners of a distribution: where a share *slower* of the calls is left, a step begins or ends.
+    """The corners of a distribution: each latency (ns) has two, where its step begins and where it ends.
 
-    The shares fall from 1, and the latencies (ns) rise.
+    ``slower`` has the share of the calls (0 to 1) that take the latency or longer, then the share that take
+    longer.  The shares fall from 1, and ``latencies_ns`` rise.
     """
 
     slower: list[float]
@@ -38,9 +39,12 @@ class Steps(NamedTuple):
 
 
 def steps_of(bins: Mapping[int, int]) -> Steps:
-    """Return the shares of calls slower than each latency (ns) of *bins*, the number of calls by latency.
+    """Return the corners of the distribution of *bins*, which has the number of calls by latency (ns).
 
     The last share is that of half a call, 0.5 / all, because 0 has no place on a logarithmic axis.
+
+    >>> steps_of({100: 3, 200: 1})
+    Steps(slower=[1.0, 0.25, 0.25, 0.125], latencies_ns=[100, 100, 200, 200])
     """
     latencies = sorted(bins)
     total = sum(bins.values())
@@ -60,7 +64,7 @@ def latency_picture(
 
     Runs that differ only in their replication are one line.  If another setting differs between the runs of a
     line, each of its values has a panel.  *frame* has a row for each run (`results.dataset`), whose label is
-    the place of its outcome in *outcomes*.
+    the place of its outcome in *outcomes*.  *title* heads the picture.
 
     Raises:
         BadInput: no run has a *call*, or there would be too many panels.

@@ -85,7 +85,8 @@ def plot_directory(
     """Draw the results in *directory*; yield the path of each picture, then a line for each knee (`KNEE`).
 
     Without *options*, results without a sweep are drawn over time, if they have levels.  The picture is
-    written to *file*, or by its axes into *directory*, next to another picture of that name.
+    written to *file*, or into *directory* under a name that its axes give.  If the directory has another
+    picture of this name, a number is added to the name, and the line says so after the path.
 
     Raises:
         BadInput: the directory has no result, a wanted name is unknown, or one picture cannot show all runs.
@@ -126,8 +127,9 @@ def _write(path: Path, figure: Figure, file: Path | None) -> str:
 
 
 def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
-    """Return the chosen rows of the tidy dataset, with a column for each configuration key in *options*.
+    """Return the tidy dataset of *results*, with a column for each configuration key in *options*.
 
+    ``where`` of *options* chooses the rows, one for each run.  The index of a row is the place of the run.
     The columns of figures have the names of the figures, without their units.
 
     Raises:
@@ -259,8 +261,8 @@ def line_picture(
     A point is the mean of replications, and a band is their 95 % interval.  If another setting differs
     between the runs at one point of a line, a row has one panel for each of its values.
 
-    *frame* has a row for each run, and a column for each setting and figure (`results.dataset`).
-    *plug_requests*: mark this value of *x*, the number of requests that a plug holds.
+    *frame* has a row for each run, and a column for each setting and figure (`results.dataset`).  *title*
+    heads the picture.  *plug_requests*: mark this value of *x*, the number of requests that a plug holds.
 
     Raises:
         BadInput: there would be too many panels.

@@ -1,4 +1,4 @@
-"""A picture of the time of threads: each bar is as long as a thread was active, divided by cause.
+"""A picture of the time of threads: each bar is as long as a thread was active (%), divided by cause.
 
 Work has warm colours in the order of a page's path, spinning is red, and waiting has cold colours.  Idle time
 is white.  Causes that are short in every bar are drawn as one part.
@@ -73,8 +73,9 @@ class _Panel(NamedTuple):
 def thread_times_picture(result: Result) -> Figure:
     """Return a picture with a panel for each run and a bar for each kind of thread that was active.
 
-    A sweep has a panel for each kind that was active for more than a tenth of a run, with a bar for each run.
-    If no thread was active, all kinds are shown.
+    *result* has the first replication of each case, which counts as a run here.  A sweep has a panel for each
+    kind that was active for more than a tenth of a run, with a bar for each run.  If no thread was active,
+    all kinds are shown.
     """
     if not result.axes:
         return _figure(result.title, [_panel_of(run) for run in result.runs])

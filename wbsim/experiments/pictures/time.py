@@ -23,7 +23,7 @@ _BINS: Final = 80
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     """Return panels over simulated time for the first replications; each variant and point has a colour.
 
-    At least one of *outcomes* must have levels; runs without levels are left out.
+    At least one of *outcomes* must have levels; runs without levels are left out.  *title* heads the picture.
 
     * files a second, of each program with several iterations.
     * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
@@ -121,7 +121,7 @@ def rates_of(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the rates of a counter in parts of *step_s*: the middles of the parts (s), and the rates (1/s).
 
-    *counts* are its samples at *seconds*; a shorter rest at the end is left out.
+    *counts* are its samples at *seconds*; at 0 s the counter is 0.  A shorter rest at the end is left out.
     """
     ends = np.arange(0, seconds[-1] + step_s / 2, step_s)
     if len(ends) < 2:
@@ -135,8 +135,9 @@ def awaits_of(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the middle (s) of each part of a run, and the mean wait (ms) of the requests completed in it.
 
-    *waits*: the level with the sum of the waits (ns).  *counter*: the level with the completed requests.
-    Parts without requests are left out.
+    A part has the length *step_s*, and *levels* are those of an outcome, as arrays.  *waits* names the level
+    with the sum of the waits (ns), and *counter* the level with the completed requests.  Parts without
+    requests are left out.
     """
     seconds = levels["time_ns"] / S
     middles, counts = rates_of(seconds, levels[counter], step_s)
@@ -148,5 +149,8 @@ def awaits_of(
 def means_of(
     seconds: NDArray[np.float64], levels: NDArray[Any], step_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the middles and the mean levels of parts of a run, as `rates_of`, from samples at *seconds*."""
+    """Return the middles (s) and the mean levels of the parts that `rates_of` makes of a run.
+
+    *levels* are samples at *seconds*, and the means have their unit.
+    """
     return rates_of(seconds, np.cumsum(levels * np.diff(seconds, prepend=0.0)), step_s)

@@ -1,4 +1,7 @@
-"""The tornado picture: the change of a figure when a guess moves from one end of its range to the other."""
+"""The tornado picture: the change of a figure when a guess moves from one end of its range to the other.
+
+A guess is an assumed number with a range (`experiments.why.guesses`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def tornado(result: Sensitivity) -> Figure:
-    """Return a picture with a bar for each of the guesses that matter most, the longest on top.
+    """Return a picture with a bar for each of the `TORNADO` guesses that matter most, the longest on top.
 
     A bar is red towards the figure at the guess's low end, and blue towards the figure at its high end.  A
     grey band has the middle 95 % of Sobol's runs, in which all guesses vary.

@@ -53,11 +53,15 @@ def _p13() -> Calibration:
 def p13_improved(
     constants: Mapping[str, float], change: Mapping[str, float], outcomes: Sequence[Outcome]
 ) -> dict[str, float]:
-    """Return constants that change the flusher's time per file by *change*, if only this time counts.
+    """Return the next values of the three constants of P13, from the present *constants*.
 
-    *change* has logarithms of factors, and *outcomes* those of the runs with *constants*.  Without the patch
-    a file costs ``scale * (inode + request) + exit``.  With the patch, the *n* files of a request share the
-    times of ``request`` and ``exit``.
+    *change* has the logarithms of the factors by which three quantities must change.  These are the system
+    time (``sys``), and the flusher's time per file without and with the patch (``unpatched``, ``patched``).
+    *outcomes* are those of the runs with *constants*.  ``exit_time`` is in ns, and the scales are factors.
+
+    The flusher's times per file change as wanted if nothing else counts.  Without the patch a file costs
+    ``scale * (inode + request) + exit``.  With the patch, the *n* files of a request share the times of
+    ``request`` and ``exit``.
     """
     patched = next(outcome for outcome in outcomes if outcome.variant == "patched")
     inode_ns, request_ns = flusher_ns(MACHINES["p13-vm"].processors.paths)

@@ -72,7 +72,8 @@ def each_by_its_own(
 ) -> dict[str, float]:
     """Return every constant, multiplied by exp of the change of its name: the usual `Calibration.improved`.
 
-    A constant may also move the row of another constant, which the next round corrects.
+    The outcomes are not used.  A constant may also move the row of another constant, which the next round
+    corrects.
     """
     return {name: value * exp(change[name]) for name, value in constants.items()}
 
@@ -106,9 +107,10 @@ class Fit:
 
 
 def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fit:
-    """Fit the constants in at most `MAX_ROUNDS` rounds of simulation; pass a line about each to *report*.
+    """Fit the constants of *calibration* in at most `MAX_ROUNDS` rounds of simulation; return the result.
 
-    *how* has the settings of the runs, such as the directory that keeps them.
+    *report* is called with a line of text about each round.  *how* has the settings of the runs, such as the
+    directory that keeps them.
 
     Raises:
         BadInput: the directory cannot be written, or a run cannot end or lacks a figure.
@@ -155,9 +157,9 @@ def machine_file(calibration: Calibration, result: Fit, command: str) -> str:
 
 
 def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Return the errors of the rows of *cases*, each the mean over the runs of its case (see `Errors`).
+    """Return the logarithm of simulated / published for each row of *cases*, by the id of the row.
 
-    Rows without a published value are left out.
+    Each is the mean over the runs of its case in *outcomes*.  Rows without a published value are left out.
 
     Raises:
         BadInput: a figure is unknown in a run, so no constant can be fitted to its row.

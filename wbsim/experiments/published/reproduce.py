@@ -53,7 +53,7 @@ class Row:
 class Reproduction:
     """All rows of the named reports, and the cost of the simulation (``cpu_s``, ``peak_rss_mib``).
 
-    ``constants``: the number of numbers by origin.  ``interval``: what the intervals are, in words.
+    ``constants``: the result of `constants_of`.  ``interval``: what the intervals are, in words.
     """
 
     rows: list[Row]
@@ -66,7 +66,7 @@ class Reproduction:
     outcomes: list[Outcome]
 
     def document(self) -> dict[str, object]:
-        """Return the document that ``--json`` prints."""
+        """Return the document that ``--json`` prints: all fields but ``outcomes``, with rows as dicts."""
         return {
             "rows": [asdict(row) for row in self.rows],
             "constants": self.constants,
@@ -79,10 +79,11 @@ class Reproduction:
 
 
 def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, how: How) -> Reproduction:
-    """Simulate the experiments of *reports*, or of all modelled reports if *reports* is empty.
+    """Simulate the experiments of *reports*, and return the comparison with the published figures.
 
-    *quick*: run the smaller experiments that their configurations define, once.  *replications*: None: as the
-    configurations say.  A known report without a model has rows without a simulated figure.
+    An empty *reports* means all modelled reports.  *quick*: run the smaller experiments that their
+    configurations define, once.  *replications*: the runs of each case; None: as the configurations say.
+    *how*: the settings of the runs.  A known report without a model has rows without a simulated figure.
 
     Raises:
         BadInput: a report is unknown, a run cannot end, or its result cannot be written.
@@ -136,8 +137,9 @@ def _targets(spec: Spec) -> set[str]:
 def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
     """Return *row* with the figure of *runs*, which is None if the figure is unknown in every run.
 
-    *calibrated*: the ids of the rows that constants were fitted to.  *smaller*: the runs are of a smaller
-    experiment, so a figure that grows with its size has no error.
+    Without *runs*, the role is "not modelled yet".  *calibrated*: the ids of the rows that constants were
+    fitted to.  *smaller*: the runs are of a smaller experiment, so a figure that grows with its size has no
+    error.
     """
     metric = METRICS.get((row.metric, row.unit))
     if metric is None or not runs:
@@ -160,9 +162,9 @@ def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smalle
 
 
 def constants_of(experiments: Sequence[Experiment]) -> dict[str, int]:
-    """Return the count of numbers by origin; a number counts once for all cases of an experiment.
+    """Return how many numbers of the scenarios have each origin, such as "measured" or "assumed".
 
-    An origin without a number has the count 0.
+    A number counts once for all cases of an experiment.  An origin without a number has the count 0.
     """
     counts = dict.fromkeys((origin.value for origin in Origin), 0)
     for experiment in experiments:

@@ -47,7 +47,7 @@ def _reproduction_cells(row: Row) -> tuple[str, ...]:
 def fit_table(fit: Fit) -> str:
     """Return tables of the fitted and the committed constants, and of the errors (%) that remain.
 
-    The last line says whether they agree, and after how many rounds.
+    The last line says whether the two sets of constants agree, and after how many rounds.
     """
     constants = table(
         ("constant", "fitted", "committed"),

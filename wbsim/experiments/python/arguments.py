@@ -75,7 +75,7 @@ def _never(value: object) -> str | None:
 
 
 def list_of(key: str, values: object) -> list[object]:
-    """Return *values*, any iterable with the values of *key*, as a list.
+    """Return *values*, any iterable with the values of *key*, as a list, for `Study.vary`.
 
     Raises:
         BadInput: *values* is not an iterable, or is a text or a mapping.

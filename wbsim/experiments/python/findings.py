@@ -335,6 +335,8 @@ class Findings:
             * ``system_cpu_time_s`` and ``user_cpu_time_s``: the processor time of its processes.
             * ``write_calls``, ``write_p50_us`` and so on: the calls of each kind, and their latencies.
 
+            Without jobs of fio, the frame has neither rows nor columns.
+
         Example:
             >>> import wbsim
             >>> smaller = {"programs.create.files": 100, "programs.rewrite.filesize": "1 MiB"}
@@ -355,7 +357,7 @@ class Findings:
             the flushers follows (us a file, or us a MiB of large files).
 
         Raises:
-            BadInput: a result is damaged: it has no times of threads.
+            BadInput: nothing was written back in any run, or a damaged result has no times of threads.
 
         Example:
             >>> import wbsim
@@ -534,7 +536,7 @@ class Findings:
             A figure of matplotlib; ``.savefig("name.png")`` writes it.
 
         Raises:
-            BadInput: a result is damaged: it has no times of threads.
+            BadInput: nothing was written back in any run, or a damaged result has no times of threads.
 
         Example:
             >>> import wbsim

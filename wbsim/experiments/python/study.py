@@ -298,14 +298,15 @@ class Study:
         Args:
             figure: The name of a figure, such as ``"write_iops"``.  Default: ``"wall_time"``.
             trajectories: The trajectories of Morris' method, 2 or more.  Default: 6.
-            most: The number of guesses in Sobol's method.  Default: 5.
+            most: The number of assumed numbers in Sobol's method, those with the largest effects.
+                Default: 5.
             sobol: The base samples of Sobol's method, a power of two; 0 leaves it out.  Default: 32.
             seed: The seed of the random numbers.  Default: 1.
             jobs: The number of worker processes.  Default: one for each processor.
 
         Returns:
-            The analysis: ``text()`` is its text, and ``effects`` has the effect of each guess, the largest
-            first.
+            The analysis: ``text()`` is its text, and ``effects`` has the effect of each assumed number, the
+            largest first.
 
         Raises:
             BadInput: the study has several cases, an argument is wrong, or nothing can be varied.

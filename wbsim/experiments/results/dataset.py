@@ -21,8 +21,9 @@ _UNITS: Final = "units"
 def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     """Return a row for each of *outcomes*: ``variant``, *axes*, ``replication``, ``seed``, and all figures.
 
-    The column of a figure has the unit in its name (`experiments.results.figures`).  A swept quantity
-    (``"4 GiB"``) is a number in its base unit.  The values of an axis are texts if one of them is no number.
+    *axes* are the swept keys.  The column of a figure has the unit in its name, and an unknown figure is nan
+    (`experiments.results.figures`).  A swept quantity (``"4 GiB"``) is a number in its base unit (ns, B or
+    B/s).  The values of an axis are texts if one of them is no number.
     """
     import pandas as pd
 
@@ -46,9 +47,9 @@ def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
 def jobs_frame(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
     """Return a row for each job of fio in each of *outcomes*: its identity, its amounts and its latencies.
 
-    The columns are ``variant``, *axes*, ``replication``, ``seed``, ``program``, ``job``, and the amounts with
-    their units.  Each kind of call has columns for its number and its percentiles, such as ``fsync_p99_us``.
-    Without jobs the frame is empty and has no columns.
+    The columns are ``variant``, the swept keys *axes*, ``replication``, ``seed``, ``program``, ``job``, and
+    the amounts with their units (`amounts_of_job`).  Each kind of call has columns for its number and its
+    percentiles, such as ``fsync_p99_us``.  Without jobs the frame is empty and has no columns.
     """
     import pandas as pd
 
@@ -90,9 +91,10 @@ def amounts_of_job(job: JobResult) -> dict[str, float | None]:
 
 
 def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.DataFrame:
-    """Return *frame* with the column *key*: *values* in base units, or as texts if one of them is no number.
+    """Return a copy of *frame* with the column *key*: *values*, one for each row, in base units.
 
-    If all are quantities of one kind, `unit_of` returns their base unit.
+    If one of *values* is no number (`number_of`), all become texts.  If all are quantities of one kind,
+    `unit_of` returns their base unit.
     """
     quantities = [_quantity(value) for value in values]
     column: list[Any] = [number for number, _ in quantities]
@@ -105,12 +107,12 @@ def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.
 
 
 def unit_of(frame: pd.DataFrame, key: str) -> str:
-    """Return the base unit of the setting *key* of *frame* (ns, B or B/s), or an empty text."""
+    """Return the base unit of the setting *key* of *frame* (ns, B or B/s), or "" if *key* has none."""
     return str(frame.attrs.get(_UNITS, {}).get(key, ""))
 
 
 def number_of(value: object) -> float | int | None:
-    """Return the number of a swept value; None: the value is a text.
+    """Return the number of a swept value in its base unit, or of a factor; None: the value is a text.
 
     >>> number_of("x2"), number_of("4 KiB"), number_of("xfs")
     (2.0, 4096, None)

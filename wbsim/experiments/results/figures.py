@@ -70,7 +70,7 @@ class Figure:
     def iteration(self) -> Callable[[Sample, Sample], float] | None:
         """The function that computes the figure between the ends of two iterations; None if there is none.
 
-        It returns nan if the figure is unknown.
+        The function takes the earlier and the later `Sample`, and returns nan if the figure is unknown.
         """
         if self.reads is None:
             return self.per_iteration
@@ -108,7 +108,7 @@ def number_or_nan(value: float | None) -> float:
 def all_disks(disks: Iterable[DiskResult]) -> DiskResult:
     """Return the sums of the counters of *disks*, the busy time of the busiest disk, and the mean waits.
 
-    The waits are weighted by the requests, and None without requests.
+    The mean waits (ms) are weighted by the requests, and None without requests.
     """
     results = list(disks)
     ios, reads = sum(disk.ios for disk in results), sum(disk.reads for disk in results)
@@ -152,12 +152,12 @@ def _on_disk(measure: Callable[[DiskResult, float], float]) -> Callable[[Outcome
 
 
 def allocated_files(outcome: Outcome) -> int:
-    """Return the number of files with a block, among the files that are kept page by page."""
+    """Return the number of files with an extent, among the files whose pages the model keeps one by one."""
     return sum(extents > 0 for extents in outcome.extents)
 
 
 def extent_bytes(outcome: Outcome) -> int:
-    """Return the allocated bytes of the files that are kept page by page."""
+    """Return the allocated bytes of the files whose pages the model keeps one by one, on all mounts."""
     return sum(mount.extent_bytes for mount in outcome.mounts.values())
 
 

@@ -31,7 +31,7 @@ NAN: Final = float("nan")
 
 
 def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
-    """Return the mean of *figure* over the runs of one case, and its interval.
+    """Return the mean of *figure* over *outcomes*, one or more runs of one case, and its interval.
 
     The bounds are nan if fewer than two values are known, and so is the mean if no value is known.
     """
@@ -93,9 +93,10 @@ class Steady(NamedTuple):
 
 
 def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
-    """Return *figure* of the steady part of a run; None if the run has too few iterations (20).
+    """Return *figure* of the steady part of a run; None if the run has too few iterations.
 
-    The result is also None for a figure that grows.
+    The figure must be known for 20 iterations after the first.  The result is also None for a figure that
+    grows with the size of the experiment.
     """
     steps = _steps_of(figure, outcome)
     if figure.grows or len(steps) < 4 * _MSER_BATCH:

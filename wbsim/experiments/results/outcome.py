@@ -103,7 +103,7 @@ class CallResult:
 def percentiles_of(bins: Mapping[int, int], min_ns: int, max_ns: int) -> dict[str, int]:
     """Return the `PERCENTILES` (ns) of the calls of *bins*, the number of calls by latency (ns).
 
-    None is beyond *min_ns* or *max_ns*, the shortest and the longest call.
+    Each is at least *min_ns* and at most *max_ns*, the shortest and the longest call.
     """
     return {percent: min(max(percentile(bins, float(percent)), min_ns), max_ns) for percent in PERCENTILES}
 

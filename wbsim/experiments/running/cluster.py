@@ -21,8 +21,8 @@ class Cluster:
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """Run *jobs*, and yield the place in *jobs* and the result of each as it ends.
 
-        A lost job runs again, up to `ATTEMPTS` times.  Workers of a cluster do not report their progress, so
-        *on_progress* is not called.
+        A job that was lost, or met a fault of wbsim, runs up to `ATTEMPTS` times.  Workers of a cluster do
+        not report their progress, so *on_progress* is not called.
 
         Raises:
             BadInput: dask is not installed, or no scheduler answers at the address.

@@ -166,7 +166,8 @@ def _label(result: Outcome | Failure, job: Job) -> Outcome | Failure:
 def run_jobs(jobs: Sequence[Job], how: How, title: str = "", axes: Sequence[str] = ()) -> Ran:
     """Return the results of *jobs* in their order; run only jobs whose result the directory lacks.
 
-    This is `Runs` for a command with one step.
+    This is `Runs` for a command with one step: *title* and *axes* are written into the plan.  A failed run is
+    a `Failure` among the results, and not an exception.
 
     Raises:
         BadInput: the directory cannot be written or has another experiment, or the cluster cannot be reached.

@@ -59,7 +59,8 @@ ATTEMPTS = 3
 def attempt(job: Job, on_progress: OnProgress | None = None) -> Outcome | Failure:
     """Run *job* in this process, and return its outcome; return an exception as a failure, and raise none.
 
-    Workers call this, so that a failed run does not end them.
+    Workers call this, so that a failed run does not end them.  *on_progress* is called with the progress of
+    the run (`simulate.run_case`).
     """
     try:
         return run_case(*job, on_progress=on_progress)
@@ -86,6 +87,7 @@ class Executor(Protocol):
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """Run *jobs* in any order, and yield the place in *jobs* and the result of each as it ends.
 
-        *on_progress* is called while they run; None: no progress is wanted.
+        *on_progress* is called while the jobs run, with the place of a job and its progress; None: no
+        progress is wanted.
         """
         ...

@@ -38,7 +38,12 @@ def laid_out(case: Case, mount: str | None, seed: int, place: str) -> tuple[str,
 
 
 def extents_of(filesystem: Filesystem) -> list[dict[str, int]]:
-    """Return every extent of every file: the number of its file, and its place and size in bytes."""
+    """Return a dict for each extent of each file that *filesystem* keeps page by page.
+
+    ``file`` is the number of the file, from 0.  ``file_offset_bytes``, ``disk_offset_bytes`` and
+    ``length_bytes`` are the places and the size of the extent (bytes).  ``group`` is the number of its
+    allocation or block group.
+    """
     return [
         {
             "file": number, "file_offset_bytes": page * PAGE_BYTES, "disk_offset_bytes": block * PAGE_BYTES,
@@ -50,7 +55,7 @@ def extents_of(filesystem: Filesystem) -> list[dict[str, int]]:
 
 
 def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
-    """Yield, for each file, the output of *tool*: ``xfs_bmap -vp`` or ``filefrag -v``."""
+    """Yield a text for each file, as *tool* prints it: "filefrag" (``-v``), or else "xfs_bmap" (``-vp``)."""
     for number, file in enumerate(filesystem.layouts()):
         name, extents = f"file{number}", [FileExtent(*row) for row in file.extent_table().tolist()]
         if tool == "filefrag":

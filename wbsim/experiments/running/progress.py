@@ -43,7 +43,10 @@ class Meter:
         self._reported = False
 
     def note(self, place: int, report: Progress) -> None:
-        """Take the *report* of the run at *place*, and print the line again, at most five times a second."""
+        """Take the *report* of the run at *place*, and print the line again, at most five times a second.
+
+        A place is a number that identifies the run until `finish`.
+        """
         self._reports[place] = report
         self._show()
 
@@ -81,7 +84,7 @@ class Meter:
 
 
 def span(seconds: float) -> str:
-    """Return a duration in s, min or h, without decimals except for hours.
+    """Return a duration of *seconds* as a text in s, min or h, without decimals except for hours.
 
     >>> span(99), span(600), span(9000)
     ('99 s', '10 min', '2.5 h')

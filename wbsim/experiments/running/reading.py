@@ -145,7 +145,10 @@ def _of_disk(queue: GenDisk) -> tuple[int, ...]:
 
 
 def level_names(disks: Iterable[str]) -> list[str]:
-    """Return the names of all levels of a machine with these *disks*."""
+    """Return the names of all levels of a machine with these *disks*, which are names, too.
+
+    First comes "time_ns", then the figures of `READ`, then the levels of each disk, such as "sda ios".
+    """
     return ["time_ns", *READ, *(f"{name} {level}" for name in disks for level in _OF_DISK)]
 
 
@@ -161,7 +164,9 @@ def lives_of(machine: Machine) -> Lives:
 
 
 def uses_of(machine: Machine) -> dict[str, float]:
-    """Return the utilisation of each resource (0 to 1); the resources that most threads share come first.
+    """Return the utilisation of each resource by its name, as a share of the run (0 to 1).
+
+    The resources that most threads share come first.
 
     * The start of a program that ends, and the pauses that a program makes by itself (`Spent.paced`), come
       before all resources.
@@ -188,7 +193,7 @@ def uses_of(machine: Machine) -> dict[str, float]:
 
 
 def call_result(latency: Latency) -> CallResult:
-    """Return the figures of the calls of *latency*, of which there is at least one."""
+    """Return the latencies (ns) of the calls that *latency* has counted; there is at least one call."""
     bins, slowest, count = latency.bins(), latency.slowest(), latency.count
     min_ns, max_ns = int(latency.min_ns), int(latency.max_ns)
     waits = sorted(slowest.waits_ns.items(), key=lambda wait: (-wait[1], wait[0]))
@@ -213,7 +218,8 @@ def outcome_of(
 ) -> Outcome:
     """Return the result of the run of *case* on *machine*, with what was read during the run.
 
-    *seed* and *replication* only label it.  The run has ended, with at least one iteration.
+    *seed* and *replication* only label the result.  The run has ended, with at least one iteration.
+    *levels*: those of `LevelsOverTime`.
     """
     samples = iterations.samples
     last = {sample.program: sample for sample in samples}
@@ -256,7 +262,7 @@ def _sync_s(machine: Machine, samples: Sequence[Sample]) -> float:
 
 
 def disk_result(queue: GenDisk) -> DiskResult:
-    """Return the counters of *queue* until now."""
+    """Return the counters of the disk *queue* from the start of the run until now."""
     reads, writes = queue.stat.reads, queue.stat.writes
     return DiskResult(
         ios=writes.ios,

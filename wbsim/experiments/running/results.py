@@ -25,7 +25,7 @@ class Results(NamedTuple):
     directories: list[Path]
 
     def configurations(self) -> Iterator[object]:
-        """Yield the resolved scenario of each outcome.
+        """Yield the resolved scenario of each outcome: all keys with their values, in dicts as JSON has them.
 
         Raises:
             BadInput: a config.json is damaged.

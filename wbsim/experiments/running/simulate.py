@@ -27,8 +27,8 @@ def run_case(
 ) -> Outcome:
     """Simulate *case* in this process, and return its outcome, with the processor time and memory of the run.
 
-    *on_progress* is called after each iteration and every 10 s of simulated time.  *primitives*: those of
-    another engine; None: the chosen engine's.
+    *seed* and *replication* decide the random numbers.  *on_progress* is called after each iteration and
+    every 10 s of simulated time.  *primitives*: those of another engine; None: the chosen engine's.
 
     Raises:
         BadInput: the workload does not end within the scenario's ``give_up``, comes to a standstill, or finds
@@ -59,6 +59,8 @@ def _peak_rss_mib() -> float:
 
 def simulate(case: Case, seed: int) -> Machine:
     """Return the machine of *case* after its run, for tools that need more than an `Outcome`.
+
+    *seed*: of the random numbers; the replication is 0.
 
     Raises:
         BadInput: the workload does not end within the scenario's ``give_up``, comes to a standstill, or finds

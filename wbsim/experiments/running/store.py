@@ -151,7 +151,9 @@ class Store:
         self._remove_left_aside()
 
     def plan(self, title: str, axes: Sequence[str], jobs: Sequence[Job]) -> None:
-        """Write the plan of this command; the runs of earlier plans stay.
+        """Write plan.json, with *title*, the swept keys *axes* and all *jobs* of this command.
+
+        An earlier plan is replaced; the results of its runs stay.
 
         Raises:
             BadInput: the plan cannot be written.

@@ -18,7 +18,7 @@ _MEASURES: Final = ("running/simulate.py", "running/reading.py", "results/figure
 
 @cache
 def model_version() -> str:
-    """Return 16 hexadecimal digits of `sim`, `models`, its data, and the modules that read the figures.
+    """Return a digest (16 hexadecimal digits) of `sim`, `models` with its data, and what reads the figures.
 
     A kept result counts only for the version that made it.
     """

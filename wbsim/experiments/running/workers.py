@@ -35,7 +35,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 def available_mib() -> float:
     """Return the free memory (MiB) of this machine or, if that is less, of our control group.
 
-    `Budget` divides it among the workers.
+    `Budget` divides this memory among the workers.
     """
     meminfo = Path("/proc/meminfo").read_text()
     kib = int(meminfo.partition("MemAvailable:")[2].split()[0])
@@ -59,12 +59,15 @@ class Budget:
         self._kinds: dict[int, str] = {}
 
     def fits(self, kind: str) -> bool:
-        """Return whether one more run of *kind* fits, next to those that run; a single run always fits."""
+        """Return whether one more run of *kind* fits, next to those that run; a single run always fits.
+
+        Runs from `begins` to `ends` count.
+        """
         demand_mib = sum(self._demand_mib(variant) for variant in (*self._kinds.values(), kind))
         return not self._kinds or demand_mib <= self._mib
 
     def begins(self, place: int, kind: str) -> None:
-        """Count the memory of the run of *kind* at *place*, which begins."""
+        """Count the memory of the run of *kind* at *place* in the list of jobs, which begins."""
         self._kinds[place] = kind
 
     def ends(self, place: int, peak_mib: float) -> None:
@@ -191,7 +194,7 @@ class Crew:
                     yield pair
 
     def give(self) -> None:
-        """Give the next job to each idle worker, as long as memory is left for its kind."""
+        """Send the next job of the queue to each idle worker, while memory is left for the job's kind."""
         for worker in self.workers:
             if worker.place is None and self._queue and self._budget.fits(self._kind(self._queue[0])):
                 place = self._queue.popleft()

@@ -36,7 +36,8 @@ class Precision(NamedTuple):
     def reached(self, outcomes: Sequence[Outcome]) -> bool:
         """Return whether *outcomes*, the runs of one case, are enough; fewer than `FEWEST` never are.
 
-        An unknown figure counts as reached, because more runs do not make it known, and so does `MOST`.
+        An unknown figure counts as reached, because more runs do not make it known.  `MOST` runs are enough,
+        too.
         """
         if len(outcomes) < FEWEST:
             return False
@@ -71,8 +72,8 @@ def run_experiment(
     """Run every case of *experiment*; with a directory in *how*, write the dataset there.
 
     *replications*: the runs of each case; None: as the experiment says.  *precision*: add replications until
-    this is reached.  Replication r has equal random numbers in all cases.  Failed runs are failures in the
-    result, and not exceptions.
+    each case has reached this, or has `MOST` runs.  Replication r has equal random numbers in all cases.
+    Failed runs are failures in the result, and not exceptions.
 
     Raises:
         BadInput: a swept key is named like a column of the dataset, or there are too many runs.  Or a result

@@ -36,7 +36,7 @@ class Status(NamedTuple):
     other_model: bool
 
     def document(self) -> dict[str, object]:
-        """Return the document that ``--json`` prints."""
+        """Return all fields by their names, as ``--json`` prints them."""
         return self._asdict()
 
     def text(self) -> str:

@@ -8,7 +8,8 @@ finds the smallest number whose rate is within `SHORT_OF_BEST` of the best.
 Each number runs with several seeds, `REPLICATIONS` by default, and the mean rate counts.  Numbers whose mean
 rates differ by less than the rates of two seeds do are one answer, so the advice is a range.
 
-A file belongs to one context, so a case with one file on each device runs with one context only.
+A context is a set of a device's lists of dirty inodes, with a separate flusher (`ParallelSpec`).  A file
+belongs to one context, so a case with one file on each device runs with one context only.
 
 The rate covers the time until the last program ends, as in fio.  The time to write pages that are still dirty
 is left out.
@@ -176,8 +177,8 @@ def advise(
 ) -> Advice:
     """Run *variant* of the file *config* with several numbers of contexts; *quick* runs its smaller version.
 
-    *overrides* have the form ``key.path=value``.  *variant* may be None if there is one case.
-    *replications*: the seeds of each number.  ``wbsim advise`` calls this.
+    *overrides* have the form ``key.path=value``.  *variant* may be None if there is one case.  *how*: the
+    settings of the runs.  *replications*: the seeds of each number.  ``wbsim advise`` calls this.
 
     Raises:
         BadInput: all problems of the configuration, *variant* does not select a single case, or a run cannot
@@ -194,7 +195,7 @@ def advise(
 def advise_on(case: Case, title: str, how: How, replications: int, place: str) -> Advice:
     """Run *case* with several numbers of contexts, each with *replications* seeds; return the advice.
 
-    *title* heads the advice, and *place* is named in errors.
+    *title* heads the advice, *how* has the settings of the runs, and *place* is named in errors.
 
     Raises:
         BadInput: nothing was written back, so the contexts had no work.  Or the configured rule puts all

@@ -23,7 +23,9 @@ UNWRITTEN: Final = "nothing was written back"
 
 
 def cause_of(uses: Mapping[str, float], *, written_back: bool = True) -> str:
-    """Return what holds a run back, in words, from the shares of its resources (`results.outcome`).
+    """Return what holds a run back, in words, from the utilisation (0 to 1) of each resource in *uses*.
+
+    *written_back*: False: no data was written back, so the answer is `UNWRITTEN`.
 
     >>> cause_of({"processors": 0.2, "device sda head": 0.9}), cause_of({"processors": 0.2})
     ('the head of sda', 'nothing in particular')
@@ -63,6 +65,8 @@ def in_words(name: str) -> str:
 
 def answer_of(axes: Sequence[str], points: Sequence[Sequence[object]], causes: Sequence[str]) -> str:
     """Return a sentence on a sweep of *axes*, from the cause at each of its *points* (`cause_of`).
+
+    A point has a value for each of *axes*, the swept keys.
 
     Along one axis of rising numbers, the sentence says where the cause changes.  On other axes, it names the
     points of each cause.

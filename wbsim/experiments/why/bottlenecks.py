@@ -43,7 +43,7 @@ class Resource(NamedTuple):
 def bottleneck(uses: Mapping[str, float]) -> Resource | None:
     """Return the bottleneck of a run; None if nothing was in use for `HELD` of the run.
 
-    *uses* is as in `most_used`.
+    *uses* has the utilisation (0 to 1) of each resource, in the order of `most_used`.
 
     >>> bottleneck({"processors": 0.2, "device sda head": 0.9})
     Resource(name='device sda head', share=0.9)
@@ -60,7 +60,8 @@ def most_used(uses: Mapping[str, float]) -> list[Resource]:
     resources within `ALIKE` of the highest, it is the one that most threads share.  Of each kind only the
     busiest resource is returned.
 
-    *uses* lists the resources that most threads share first (`experiments.results.outcome.uses_of`).
+    *uses* has the utilisation (0 to 1) of each resource, at least one.  The resources that most threads share
+    come first, as in `experiments.running.reading.uses_of`.
     """
     uses = _busiest(uses)
     by_share = sorted((Resource(*item) for item in uses.items()), key=lambda resource: -resource.share)

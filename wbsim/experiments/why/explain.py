@@ -55,8 +55,9 @@ class Run(NamedTuple):
     """One run: its length (ns), threads by kind, uses, work, and the amount that its flushers wrote back.
 
     ``wall_time`` (s): until the last program ended; ``on_disk_time`` (s): until the final sync(2) returned,
-    or None without this sync.  ``written_back``: False if the run has no bottleneck to name, because no data
-    was on disk at its end.  ``calls``: the system calls of each program.
+    or None without this sync.  ``uses``: the utilisation (0 to 1) of each resource.  ``written_back``: False
+    if the run has no bottleneck to name, because no data was on disk at its end.  ``calls``: the system calls
+    of each program.
     """
 
     variant: str
@@ -163,7 +164,8 @@ def document(result: Result) -> dict[str, object]:
     """Return `explanation` as a document: wall_time and on_disk_time in s, other times in ns.
 
     ``answers`` are the sentences of `answers`.  ``held_back_by`` is the bottleneck, or None without one.
-    ``uses`` are shares of the run, the most used resource first.
+    ``uses`` are shares of the run (0 to 1), the most used resource first.  ``threads`` has, for each kind of
+    thread, the numbers of active and of all threads, and their mean times by cause.
     """
     return {
         "title": result.title,
@@ -295,7 +297,7 @@ def kind_table(name: str, runs: Sequence[Run]) -> str:
 
 
 def seen_names(runs: Sequence[Run]) -> list[str]:
-    """Return the kinds of thread that are active in any of *runs*, each once."""
+    """Return the names of the kinds of thread that are active in any of *runs*, each once (`seen_kinds`)."""
     return list(dict.fromkeys(kind.name for run in runs for kind in seen_kinds(run)))
 
 
@@ -305,9 +307,10 @@ def kind_named(name: str, run: Run) -> Kind | None:
 
 
 def flushers_table(first: Run, second: Run) -> str:
-    """Return the flushers' time for each file written back, or for each MiB of large files, by cause.
+    """Return a table of the flushers' time (us) for each file written back, or each MiB of large files.
 
-    The differences of the two runs add up to the gain.
+    A line has a cause, with a column for each run and for the difference.  The differences of the two runs
+    add up to the gain.
     """
     unit, first_times, second_times = per_file(first, second)
     causes = in_order(first_times.keys() | second_times.keys())
@@ -365,7 +368,7 @@ def seen_kinds(run: Run) -> list[Kind]:
 
 
 def seen_causes(run: Run, kinds: Iterable[Kind]) -> set[str]:
-    """Return the causes that took at least `SEEN` of the run in any of *kinds*."""
+    """Return the causes whose mean time is at least `SEEN` of *run*, in any of *kinds* of its threads."""
     return {cause for kind in kinds for cause, ns in kind.life.items() if _matters(ns, run)}
 
 

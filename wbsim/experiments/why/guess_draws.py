@@ -66,9 +66,10 @@ class Draws(NamedTuple):
 
 
 def drawn_intervals(case: Case, more: Sequence[str], how: How, draws: int) -> Draws:
-    """Run *case* *draws* times with drawn guesses, and return the intervals of its figures and of *more*.
+    """Run *case* *draws* times with drawn guesses, and return the intervals of its figures.
 
-    It also runs once with the usual values.  Equal arguments draw equal values.  ``wbsim run --guesses``
+    The figures are those of `DRAWN`, and those that *more* names.  *how*: the settings of the runs.  The case
+    also runs once with the usual values.  Equal arguments draw equal values.  ``wbsim run --guesses``
     calls this.
 
     Raises:

@@ -61,7 +61,9 @@ class Guess(NamedTuple):
         return self.low > 0 and self.high > WIDE * self.low
 
     def value_at(self, share: float) -> float | int:
-        """Return the value at *share* of the range (0 to 1), which obeys the rule of the key.
+        """Return the value at *share* of the range (0 to 1), in ``unit``.
+
+        The value is a multiple of ``step``, if that is not 0, and whole if the usual value is whole.
 
         >>> Guess("chunk", 524288, 65536, 524288, step=4096).value_at(1 / 3) % 4096
         0
@@ -185,9 +187,10 @@ _KINDS: Final = {
 class GuessRuns:
     """The runs of one case with other numbers, for `sensitivity` and `drawn_intervals`.
 
-    `figures` returns its *figure*, and `outcomes` complete results.  A draw that a rule between keys refuses
-    is corrected, and a run that the model refuses is counted with its reason (`refusals`).  ``run_count``
-    counts all runs, and ``draws`` has the corrected numbers of the last call.
+    *guesses* are all guesses of the case, and *title* is that of the plan.  `figures` returns its *figure*,
+    and `outcomes` complete results.  A draw that a rule between keys refuses is corrected, and a run that the
+    model refuses is counted with its reason (`refusals`).  ``run_count`` counts all runs, and ``draws`` has
+    the corrected numbers of the last call.
     """
 
     def __init__(self, case: Case, figure: str, how: How, guesses: Sequence[Guess], title: str) -> None:
@@ -202,9 +205,10 @@ class GuessRuns:
         self.draws: list[Values] = []
 
     def figures(self, shares: NDArray[np.float64], guesses: Sequence[Guess]) -> NDArray[np.float64]:
-        """Return the figure at each row of *shares*, of *guesses*; nan for a refused or failed run.
+        """Return the figure, in its unit, for each row of *shares*; nan for a refused or failed run.
 
-        A share is from 0 (the low end of the range) to 1.  Other guesses have their usual values.
+        A row has a share for each of *guesses*, from 0 (the low end of the range) to 1.  Other guesses have
+        their usual values.
         """
         outcomes = self.outcomes(shares, guesses)
         return np.array([np.nan if outcome is None else self._figure.whole(outcome) for outcome in outcomes])
@@ -212,10 +216,10 @@ class GuessRuns:
     def outcomes(
         self, shares: NDArray[np.float64], guesses: Sequence[Guess], *, equal_seeds: bool = True
     ) -> list[Outcome | None]:
-        """Return the outcome at each row of *shares*, of *guesses*; None for a refused or failed run.
+        """Return the outcome for each row of *shares*; None for a refused or failed run.
 
-        A share is from 0 (the low end of the range) to 1.  With *equal_seeds* all rows have the random
-        numbers of replication 0; without, row n has those of replication n.
+        A row has a share for each of *guesses*, from 0 (the low end of the range) to 1.  With *equal_seeds*
+        all rows have the random numbers of replication 0; without, row n has those of replication n.
         """
         jobs: list[tuple[Values, Job]] = []
         for number, row in enumerate(shares.tolist()):
@@ -274,7 +278,7 @@ class GuessRuns:
         return refusals_of(self.failures, self._successes, usual)
 
     def value(self) -> float:
-        """Return the figure with all guesses at their usual values; nan if the case has no such figure.
+        """Return the figure, in its unit, with all guesses at their usual values; nan if it is unknown.
 
         Raises:
             BadInput: nothing was written back until the time of the figure, or the run cannot end.

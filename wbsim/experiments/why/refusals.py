@@ -48,7 +48,7 @@ class Refusal(NamedTuple):
 def refusals_of(failures: Sequence[Refused], successes: Sequence[Values], usual: Values) -> list[Refusal]:
     """Return the reasons of the refused runs *failures*, the most frequent first.
 
-    *successes* has the numbers of the runs that ended, and *usual* the numbers of the case.  Without
+    *successes* has the numbers of the runs that ended, and *usual* the usual value of each number.  Without
     *successes*, no reason has a cause.
     """
     groups: dict[str, list[Refused]] = {}

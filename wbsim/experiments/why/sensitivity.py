@@ -39,7 +39,7 @@ TORNADO: Final = 10
 class Effect(NamedTuple):
     """The effect of one guess on the figure.
 
-    * ``mu_star`` and ``sigma``: the results of Morris.
+    * ``mu_star`` and ``sigma``: the results of Morris, in the unit of the figure.
     * ``low`` and ``high``: the figure at the ends of the range; None: not run, or the run has no figure.
     * ``first`` and ``total``: Sobol's shares of the variance (S1 and ST); None: not among the few.
     """
@@ -138,9 +138,9 @@ def _percent(part: float, whole: float) -> str:
 def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int, sobol: int) -> Sensitivity:
     """Return how much the assumed numbers of *case* can change its *figure*, a name of `FIGURES`.
 
-    Morris runs *trajectories* trajectories over all numbers.  Then Sobol runs *sobol* base samples (a power
-    of two; 0: no Sobol) over the *most* numbers with the largest effects.  Equal arguments give equal
-    results.
+    *how*: the settings of the runs.  Morris runs *trajectories* trajectories over all numbers.  Then Sobol
+    runs *sobol* base samples (a power of two; 0: no Sobol) over the *most* numbers with the largest effects.
+    Equal arguments give equal results.
 
     Raises:
         BadInput: an argument is invalid, nothing can be varied, the model refuses too many runs, or a result
@@ -183,7 +183,7 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
 
 
 def title_of(figure: str, case: str) -> str:
-    """Return the title of the table and of the picture: the *figure* of the *case*."""
+    """Return the title of the table and of the picture: the name *figure*, and the label of the *case*."""
     return f"Effect of the assumed numbers on {figure} of {case}"
 
 
@@ -235,8 +235,8 @@ def sobol_effects(
 ) -> tuple[list[Effect], tuple[float, float]]:
     """Return *effects*, the first *most* with their shares of the variance, and the figure's interval.
 
-    *effects* are sorted, the largest first.  *samples*: the base samples, a power of two; there are ``most +
-    2`` runs for each.
+    The interval has the middle 95 % of the runs of *study*, in the figure's unit.  *effects* are sorted, the
+    largest first.  *samples*: the base samples, a power of two; there are ``most + 2`` runs for each.
 
     Raises:
         BadInput: the model refuses all runs.

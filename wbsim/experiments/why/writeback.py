@@ -27,7 +27,7 @@ def nothing_written_back(outcome: Outcome, *, until_end: bool = False) -> bool:
 def why_nothing(outcome: Outcome) -> str:
     """Return why nothing was written back in the run of *outcome*, and what to change.
 
-    The first sample of the levels has the background limit; a run that ended before it has none.
+    The last sample of the levels has the background limit; a run without a sample has none.
     """
     wrote, limits = outcome.file_bytes, outcome.levels["background"]
     limit = limits[-1] * MIB if limits else None

@@ -24,8 +24,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 def kept_in(models: Path, engine: str) -> Path:
     """Return the folder for compiled code: below *models* or, if not writable, in the home directory.
 
-    *engine*, the engine that runs, is part of the name, so engines do not share compiled code.  The folder is
-    not made.
+    Its name has a digest of the sources in *models*, the folder of the models, that use `compiled`.  It also
+    has *engine*, the engine that runs, so engines do not share compiled code.  The folder is not made.
     """
     digest = blake2b(digest_size=8)
     for source in sorted(models.rglob("*.py")):
@@ -136,9 +136,9 @@ class Compiled:
 
 
 def under_lock(compile_for: Callable[[object], object]) -> Callable[[object], object]:
-    """Return *compile_for* under the lock `compiling`, so one process at a time compiles.
+    """Return a function that calls *compile_for* with a signature, under the lock `compiling`.
 
-    A second process finds the code that the first process has kept.
+    So one process at a time compiles, and a second one finds the code that the first has kept.
     """
 
     def compile_or_load(signature: object) -> object:

@@ -186,7 +186,10 @@ def place_before(table: Table, position: int, index: int) -> tuple[int, int]:
 
 @compiled
 def insert(table: Table, key: int, value: int) -> None:
-    """Add *key*, which is not in the table yet, with its *value*; the table must have room (`with_room`)."""
+    """Add *key*, which is not in the table yet, with its *value*; the table must have room (`with_room`).
+
+    A table without values ignores *value*.
+    """
     if table.lengths[0] == 0:
         _open_row(table, 0)
     position, index = find(table, key)

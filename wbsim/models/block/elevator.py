@@ -47,7 +47,10 @@ class Elevator:
         self._last_merge: Request | None = None
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """Merge *bio* into a waiting request, if one takes it; return BACK or FRONT, else NEW.
+        """Merge *bio* into a waiting request, if one takes it.
+
+        Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
+        request took it.
 
         *bio* must be of this queue.  After NEW the thread makes a request of it.
         """
@@ -85,7 +88,8 @@ class Elevator:
     def set_one_hit(self, bio: Bio) -> None:
         """Treat the request that *bio* continues as the one that merged last.
 
-        A replay calls this when the captured kernel merged them.
+        A replay calls this when the captured kernel merged them.  If no request waits next to *bio*, nothing
+        changes.
         """
         self._last_merge = (
             self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
@@ -238,7 +242,10 @@ class SoftwareQueue:
         self.requests: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """Merge *bio* into one of the newest requests, if one takes it; return BACK or FRONT, else NEW.
+        """Merge *bio* into one of the newest requests, if one takes it.
+
+        Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
+        request took it.
 
         A limit that forbids a merge ends the walk.
         """

@@ -66,7 +66,11 @@ class GenDisk:
         self._segment_pages = limits.max_segment_bytes // PAGE_BYTES
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
-        """Let *thread* submit *bio* to an array of md, which ``takes_bios``.  Use: `yield from`."""
+        """Let *thread* submit *bio* to an array of md, which ``takes_bios``.  Use: `yield from`.
+
+        Raises:
+            NotImplementedError: this is a disk, which takes requests.
+        """
         raise NotImplementedError(f"{self.name} takes requests")
 
     def unplug(self) -> None:
@@ -92,7 +96,7 @@ class GenDisk:
         return 0
 
     def segment_pages(self, folio_pages: int) -> int:
-        """Return the pages of one segment of a bio, for data in folios of *folio_pages* pages.
+        """Return the most pages of one segment of a bio, for data in folios of *folio_pages* pages.
 
         Large folios make fewer segments, so a request may be larger (docs/measurements.md H).
         """
@@ -103,11 +107,11 @@ class GenDisk:
         return min(self._most_pages, self._most_segments * segment_pages)
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`."""
+        """Return how long (ns) each part of the device was used so far, by name; see `BlockDevice.uses`."""
         return {}
 
     def programmed_bytes(self) -> int:
-        """See `bio.programmed_bytes`."""
+        """Return how many bytes the flash of the device programmed so far; 0: the device has no flash."""
         return 0
 
     def check(self) -> None:

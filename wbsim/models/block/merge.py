@@ -76,6 +76,8 @@ def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
 def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
     """Merge *bio* into *request* if they touch; return BACK or FRONT, else NEW.
 
+    BACK: *bio* is the new end of *request*; FRONT: it is the new beginning.
+
     If only a limit forbids the merge, flag *request* NOMERGE.  The caller has compared the queues, and has
     tested ``bounds.merges``.
 

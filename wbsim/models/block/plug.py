@@ -48,9 +48,12 @@ class Plug:
         self.requests: list[Request] = []
 
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
-        """Merge *bio* into a plugged request, if the era's rule finds one; return BACK or FRONT, else NEW.
+        """Merge *bio* into a plugged request, if the era's rule finds one.
 
-        *bounds* are those of its queue.
+        Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
+        request took it.
+
+        *bounds* are those of the queue of *bio*.
         """
         requests = self.requests
         count = len(requests)

@@ -78,11 +78,11 @@ class Queue(GenDisk):
         self._on_complete = self._complete  # a bound method that is made once
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`."""
+        """Return how long (ns) each part of the device was used so far, by name; see `BlockDevice.uses`."""
         return self._device.uses()
 
     def programmed_bytes(self) -> int:
-        """See `bio.programmed_bytes`."""
+        """Return how many bytes the flash of the device programmed so far; 0: the device has no flash."""
         return programmed_bytes(self._device)
 
     def new_request(self, bio: Bio) -> Request:

@@ -159,7 +159,7 @@ def request_lists(
 ) -> tuple[Pool, Pool]:
     """Return a list for asynchronous and a list for synchronous requests, of *nr_requests* each.
 
-    Only the asynchronous list calls *uncongested*, because tasks wait for the congestion of writes.
+    Only the asynchronous list calls *uncongested*, when its congestion ends, because tasks wait for that.
     """
     return RequestList(env, nr_requests, uncongested), RequestList(env, nr_requests)
 

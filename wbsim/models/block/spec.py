@@ -33,7 +33,10 @@ class QueueLimits(Spec):
     max_discard_bytes: BytesOrNone = MAX_DISCARD_BYTES
 
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
-        """Return the number of segments of *size_bytes* in memory whose runs have *page_bytes* each."""
+        """Return the number of segments of *size_bytes* of memory in contiguous runs of *page_bytes* each.
+
+        A segment has one run, or ``max_segment_bytes`` of it if that is less.
+        """
         run = min(self.max_segment_bytes, page_bytes)
         return -(-size_bytes // run)
 

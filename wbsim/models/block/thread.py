@@ -28,7 +28,7 @@ _queue_of = attrgetter("queue")
 
 
 class BlockThread(Thread):
-    """See `models.interfaces.Thread`."""
+    """A task that submits bios, and may have a plug; see `models.interfaces.Thread`."""
 
     __slots__ = (
         "_callbacks",
@@ -57,7 +57,7 @@ class BlockThread(Thread):
         self._callbacks: dict[GenDisk, PlugCallback] = {}
 
     def start_plug(self) -> bool:
-        """See `Thread.start_plug`."""
+        """Open the thread's plug; return False if one is open already (see `Thread.start_plug`)."""
         if self._plug is not None:
             return False
         self._plug = self._own_plug
@@ -66,7 +66,7 @@ class BlockThread(Thread):
         return True
 
     def finish_plug(self) -> Iterable[Wait]:
-        """See `Thread.finish_plug`."""
+        """Issue the plug's requests, and close the plug; see `Thread.finish_plug`.  Use: `yield from`."""
         if self._callbacks:
             return self._finish_callbacks()
         issue = self.flush_plug()
@@ -74,7 +74,7 @@ class BlockThread(Thread):
         return issue
 
     def flush_plug(self) -> Iterable[Wait]:
-        """See `Thread.flush_plug`."""
+        """Issue the plug's requests, but leave the plug open; see `Thread.flush_plug`.  Use: `yield from`."""
         assert self._plug is not None, "flush_plug needs a plug"
         if self._callbacks:
             return self._flush_callbacks()
@@ -95,7 +95,7 @@ class BlockThread(Thread):
             yield from self._issue(self._take(self._plug))
 
     def check_plugged(self, array: GenDisk, make: Callable[[], PlugCallback]) -> PlugCallback | None:
-        """See `Thread.check_plugged`."""
+        """Return what *array* keeps in the plug, from *make* at first; None: no plug is open."""
         if self._plug is None:
             return None
         callback = self._callbacks.get(array)
@@ -104,11 +104,11 @@ class BlockThread(Thread):
         return callback
 
     def drop_callback(self, array: GenDisk) -> None:
-        """See `Thread.drop_callback`."""
+        """Take what *array* keeps out of the plug, because the array submits it now."""
         del self._callbacks[array]
 
     def before_sleep(self) -> None:
-        """See `Thread.before_sleep`."""
+        """Empty the plug, in no time, before the thread sleeps; see `Thread.before_sleep`."""
         if self._callbacks:
             callbacks, self._callbacks = self._callbacks, {}
             for callback in callbacks.values():
@@ -118,7 +118,10 @@ class BlockThread(Thread):
                 queue.insert(list(requests), self.task)
 
     def submit_bio(self, bio: Bio) -> Steps | None:
-        """See `Thread.submit_bio`."""
+        """Submit *bio*; return None if it joined a plugged request, which takes no time.
+
+        Otherwise, use `yield from` on the result.  See `Thread.submit_bio`.
+        """
         if self._on_queue:
             self._signals.block_bio_queue.emit(bio=bio, task=self.task)
         disk: GenDisk = bio.queue
@@ -135,7 +138,7 @@ class BlockThread(Thread):
         return None
 
     def submit_bios(self, bios: Sequence[Bio]) -> Steps:
-        """See `Thread.submit_bios`."""
+        """Submit *bios* in order, to queues of disks; see `Thread.submit_bios`.  Use: `yield from`."""
         ns = 0
         for bio in bios:
             if self._on_queue:

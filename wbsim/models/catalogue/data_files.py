@@ -35,13 +35,20 @@ def names_in(folder: str) -> tuple[str, ...]:
 
 
 def text_of(folder: str, name: str) -> str:
-    """Return the text of the file of the part *name* in *folder*, with its comments."""
+    """Return the text of the file of the part *name* in *folder*, with its comments.
+
+    Raises:
+        FileNotFoundError: *folder* has no such part.
+    """
     return (_FOLDER / folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
 @cache
 def part_in(folder: str, name: str) -> Inputs:
     """Return the entries of the part *name* in *folder*, put over those of the part that it is ``like``.
+
+    A number or a choice is a `Given`, ``purpose`` and ``family`` are texts, and a table is a dictionary.  All
+    callers get the same object, and must not change it.
 
     Raises:
         ValueError: a number has no origin; the message has the file and the key.

@@ -43,7 +43,7 @@ def _entries(name: str) -> Inputs:
 
 
 def disk_of(table: Inputs, release: Release) -> Inputs:
-    """Return the queue and the device of the disk *table*, with what each ``like`` in it brings.
+    """Return the disk *table* with what each ``like`` in it brings: the tables ``queue`` and ``device``.
 
     ``queue.like`` names an interface, for which *release* has the queue; any other ``like`` names a drive.
     """

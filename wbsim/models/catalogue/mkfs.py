@@ -2,7 +2,7 @@
 
 Stands for mkfs.xfs of xfsprogs 6.1 and mke2fs of e2fsprogs 1.47, which tests compare with the tools' output
 (tests/models/catalogue/test_mkfs.py).  The rules of other versions come from their history, and have the tag
-[R].
+[R].  A block has 4 KiB.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ _MULTIDISK_SHIFTS: Final = ((128 * MIB, 2), (8 * GIB + 1, 3), (512 * GIB + 1, 4)
 
 def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     """Return the geometry that mkfs.xfs of the time of *release* gives *target*.
+
+    The result has numbers: blocks, groups, blocks of a group, and blocks of the log.
 
     >>> xfs_geometry(Target(100 * GIB), (6, 1, 0))
     XfsGeometry(blocks=26214400, groups=4, group_blocks=6553600, log_blocks=16384)
@@ -227,6 +229,9 @@ _MOST_32_BIT: Final = (1 << 32) - 1
 
 def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
     """Return the geometry that mke2fs of the time of *release* gives *target*.
+
+    The result has numbers: blocks, groups, inodes of a group, blocks of descriptors, and blocks of the
+    journal.
 
     >>> geometry = ext4_geometry(Target(100 * GIB), (6, 1, 0))
     >>> geometry.groups, geometry.descriptor_blocks, geometry.journal_blocks

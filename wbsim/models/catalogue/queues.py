@@ -1,4 +1,7 @@
-"""The request queue that each release gives a drive, by its interface."""
+"""The request queue that each release gives a drive, by its interface.
+
+The inputs of a queue are the fields of its `QueueSpec` by name, with the origin of each value.
+"""
 
 from __future__ import annotations
 

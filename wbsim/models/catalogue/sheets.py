@@ -297,7 +297,9 @@ def spec_of(sheet: Mapping[str, Any]) -> type[FlashSheet | DiskSheet]:
 
 
 def drive_of(sheet: Sheet) -> Inputs:
-    """Return the queue and the device of the drive that *sheet* describes, with the origin of each number.
+    """Return the drive that *sheet* describes, as the tables ``queue`` and ``device`` of a configuration.
+
+    Each number has its origin.
 
     Raises:
         ValueError: the sheet is not valid; a figure is missing, unknown or contradicts another one.

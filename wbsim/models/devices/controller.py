@@ -79,18 +79,21 @@ class Controller(BlockDevice):
         self._readings = [0] * len(members)  # the reads of each member that have not ended
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`: the link, the parity engine, and the members."""
+        """Return how long (ns) each part was used so far, by name: ``link``, ``parity`` and parts of members.
+
+        The number of a member is put before the names of its parts, such as ``0 head``.
+        """
         uses: dict[str, float] = {"link": self._link.busy_ns, "parity": self._parity.busy_ns}
         for number, member in enumerate(self._members):
             uses.update(uses_behind(member, str(number)))
         return uses
 
     def programmed_bytes(self) -> int:
-        """See `bio.programmed_bytes`: the sum over all members."""
+        """Return how many bytes the flash of all members programmed so far; 0: no member has flash."""
         return sum(programmed_bytes(member) for member in self._members)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Start *request*, and return at once; *done* is called when *request* completes."""
         if request.op == READ:
             self._read(request, done)
         else:

@@ -2,6 +2,8 @@
 
 A line of the cache holds one strip, however little of it is dirty.  A row leaves with all its lines.  While
 it is on its way to the members, later writes to it make a new row, which leaves after it.
+
+In each range of sectors, the end is exclusive.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class DirtyRows:
         """Yield each strip that sectors *start* to *end* of the array touch: row, position, first, behind.
 
         *position*: the strip's place in its row.  *first* and *behind*: its sectors that are touched, from
-        its start on, *behind* exclusive.
+        its start on.
 
         >>> list(DirtyRows(2, 8).strips_of(12, 20))
         [(0, 1, 4, 8), (1, 0, 0, 4)]
@@ -136,7 +138,7 @@ class DirtyRows:
     def has(self, number: int, position: int, first: int, behind: int) -> bool:
         """Return whether sectors *first* to *behind* of a strip are all in the cache.
 
-        *number*: its row; *position*: its place in the row.
+        *number*: its row; *position*: its place in the row.  The sectors are counted from its start.
         """
         runs: Runs = []
         for rows in (self._on_way, self._rows):

@@ -69,11 +69,11 @@ class Disk(BlockDevice):
             self._shingles, self._clean_after_ns = Shingles(spec.shingles), spec.shingles.clean_after
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`."""
+        """Return how long (ns) the head was used so far, under the name ``head``; see `BlockDevice.uses`."""
         return {"head": self._busy_ns - max(self._platters.passed_ns - self._env.now, 0)}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Start *request*, and return at once; *done* is called when *request* completes."""
         if request.op == READ:
             self._reads.append((request, done))
         elif request.op == DISCARD:

@@ -5,6 +5,8 @@ the unit is programmed once.  The read of the rest of the unit is assumed to hid
 
 Garbage collection (`page_map`) takes all valid pages of a block at once.  Flash programs them little by
 little, while the host fills the room that became free: each page of the host brings as many moved pages.
+
+In each range of sectors, the end is exclusive.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ class Ftl:
         return count * self._units.unit_bytes, erasures
 
     def discard(self, start: int, end: int) -> None:
-        """Make the units that lie in sectors *start* to *end* garbage."""
+        """Make the units that lie completely in sectors *start* to *end* garbage."""
         sectors = self._units.unit_bytes // SECTOR_BYTES
         first = -(-start // sectors)
         if end // sectors > first:

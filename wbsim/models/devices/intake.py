@@ -17,7 +17,7 @@ from wbsim.sim.units import SECTOR_BYTES
 class CachedRuns:
     """The sectors in a write cache, as runs that do not touch each other and leave in sweeps.  Pure.
 
-    ``sectors`` is the number of sectors in all runs.
+    ``sectors`` is the number of sectors in all runs.  The end of a run is exclusive.
     """
 
     def __init__(self) -> None:

@@ -33,7 +33,7 @@ class LoopDevice(BlockDevice):
         env.start(worker.task, self._run())
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Queue *request* for the worker; *done* is called when the worker has copied its data."""
         self._commands.append((request, done))
         if self._asleep:
             self._asleep = False

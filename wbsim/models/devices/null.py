@@ -19,7 +19,7 @@ class NullDevice(BlockDevice):
         self._ends = InOrder(env)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Take *request*; *done* is called later at this instant."""
         self._ends.add(self._env.now, done)
 
 

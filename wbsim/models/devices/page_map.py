@@ -9,7 +9,8 @@ A page has an *entry* once a run has written, discarded or moved it.  A drive th
 has *anonymous* pages, too: each block counts them, and no entry says where they are.  If the drive was
 written in order, the number of a page says in which block it is.  If it was written at random, a write to
 such a page makes one of the anonymous pages garbage, drawn at random.  Moved ones then stay anonymous.  So
-memory grows with the pages that a run writes, and not with the drive.
+memory grows with the pages that a run writes, and not with the drive.  A *slot* is the part of the arrays
+that has the entries of a block's pages.
 
 The work on arrays is compiled by Numba.  Left out: wear leveling, blocks that fail, and the map's own pages.
 """
@@ -203,9 +204,10 @@ class PageMap:
 def steady_levels(pages: int, blocks: int, block_pages: int) -> NDArray[np.int32]:
     """Return the valid pages of each block that greedy collection leaves; their sum is *pages*.
 
-    *pages* pages were written at random for long in *blocks* blocks.  A block with k valid pages loses them
-    at a rate in proportion to k.  So blocks with k pages are as frequent as 1/k, down to the number at which
-    they are collected.  Fewer than *blocks* are returned if the pages do not need all of them.
+    *pages* pages were written at random for long in *blocks* blocks of *block_pages* pages.  A block with k
+    valid pages loses them at a rate in proportion to k.  So blocks with k pages are as frequent as 1/k, down
+    to the number at which they are collected.  Fewer than *blocks* are returned if the pages do not need all
+    of them.
 
     >>> steady_levels(pages=11, blocks=5, block_pages=4).tolist()
     [4, 3, 2, 1, 1]
@@ -325,7 +327,7 @@ def entry_of(arrays: Arrays, page: int) -> int:
 
 @compiled
 def make_entry(arrays: Arrays, page: int) -> int:
-    """Return the entry of *page*, which is made if the page has none."""
+    """Return the entry of *page*, which is made if the page has none; there must be room (`has_room`)."""
     entry = entry_of(arrays, page)
     if entry >= 0:
         return entry
@@ -404,7 +406,10 @@ def slots_left(arrays: Arrays) -> int:
 
 @compiled
 def entries_of_a_step(arrays: Arrays) -> int:
-    """Return the most entries that a page of the host and a collection make, in whole rows."""
+    """Return the most entries that a page of the host and a collection make, in whole rows.
+
+    A row has the entries of 16 pages with neighbouring numbers.
+    """
     if not arrays.numbers[_IN_ORDER]:
         return _ROW
     entries: int = (
@@ -440,7 +445,11 @@ def take_slot(arrays: Arrays, block: int) -> None:
 
 @compiled
 def program(arrays: Arrays, point: int, entry: int) -> None:
-    """Program the page with this *entry*, or an anonymous one (-1), at the write *point*, which has room."""
+    """Program the page with this *entry*, or an anonymous one (-1), at the write *point*, which has room.
+
+    *point*: the place in ``numbers`` of the host's write point, or of that for moved pages.  The caller
+    counts a new page among the valid pages of all blocks.
+    """
     numbers = arrays.numbers
     block, offset = numbers[point], numbers[point + 1]
     numbers[point + 1] += 1

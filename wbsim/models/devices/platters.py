@@ -33,7 +33,7 @@ class Platters:
         return spec.outer + round((spec.inner - spec.outer) * (sector / self._size_sectors))
 
     def positioning_ns(self, start: int, now: int) -> int:
-        """Return the time (ns) from *now* until sector *start* begins to pass under the head.
+        """Return the time (ns) from *now* (ns) until sector *start* begins to pass under the head.
 
         Nothing moves; `transfer` moves the head.
         """
@@ -51,7 +51,7 @@ class Platters:
     def transfer(self, start: int, end: int, now: int) -> int:
         """Let sectors *start* to *end* pass under the head, which is free *now* (ns); return the end (ns).
 
-        The head moves: it is behind sector *end* then.
+        *end* is exclusive.  The head moves: it is at sector *end* then.
         """
         begin_ns = now + self.positioning_ns(start, now)
         self.passed_ns = begin_ns + (end - start) * SECTOR_BYTES * S // self.rate(start)

@@ -22,16 +22,19 @@ class Raid0(BlockDevice):
         self._members = list(members)
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`: the uses of all members."""
+        """Return how long (ns) each part of each member was used so far, by name.
+
+        The number of the member is put before the name of the part, such as ``0 head``.
+        """
         member_uses = [uses_behind(member, str(number)) for number, member in enumerate(self._members)]
         return {name: used_ns for parts in member_uses for name, used_ns in parts.items()}
 
     def programmed_bytes(self) -> int:
-        """See `bio.programmed_bytes`: the sum over all members."""
+        """Return how many bytes the flash of all members programmed so far; 0: no member has flash."""
         return sum(programmed_bytes(member) for member in self._members)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Start *request*, and return at once; *done* is called when *request* completes."""
         chunk, members = self._chunk_sectors, self._members
         begin, end = request.start_sector, request.end_sector
         first, last = begin // chunk, (end - 1) // chunk

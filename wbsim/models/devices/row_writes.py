@@ -32,9 +32,10 @@ class RowWrites(NamedTuple):
 
 
 def writes_of(row: Row, layout: RowLayout, strip_sectors: int, faulty: Collection[int]) -> RowWrites:
-    """Return the reads and writes that bring *row* to an array without the members *faulty*.
+    """Return the reads and writes that bring *row* to an array without the members *faulty*, by number.
 
-    Parity, if *layout* has it, is made of the reads and the dirty sectors.
+    Parity, if *layout* has it, is made of the reads and the dirty sectors.  The result also has the number of
+    sectors that go through the parity engine for this.
     """
     base = row.number * strip_sectors
     writes = [

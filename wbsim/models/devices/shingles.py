@@ -21,7 +21,7 @@ STREAM_SECTORS: Final = MIB // SECTOR_BYTES
 class Shingles:
     """The bands and the media cache; a write goes to one of them.
 
-    ``filled``: the sectors in the media cache.
+    ``filled``: the sectors in the media cache.  In each range of sectors, the end is exclusive.
     """
 
     def __init__(self, spec: ShinglesSpec) -> None:

@@ -56,7 +56,7 @@ class DeviceSpec(Spec):
     def made_safe(self) -> tuple[str, str]:
         """The key of a volatile device, and its value, with which a completed write survives a power cut.
 
-        An error that asks for a safe device names them.
+        An error that asks for a safe device names them; the value is TOML.
         """
         return "protected", "true"
 
@@ -110,8 +110,11 @@ class FtlSpec(Spec):
     def pages_and_blocks(self, size: int, unit: int) -> tuple[int, int, int]:
         """Return the units (of *unit* bytes) of a drive of *size* bytes, those of a block, and the blocks.
 
+        All three are numbers.
+
         Raises:
-            BadValue: the flash beyond the capacity is less than the drive needs to collect garbage.
+            BadValue: ``erase_block`` is not a multiple of *unit*, or the flash beyond the capacity is
+                too little to collect garbage.
         """
         if self.erase_block % unit:
             raise BadValue(
@@ -189,17 +192,17 @@ class SsdSpec(DeviceSpec):
 
     @property
     def draws(self) -> bool:
-        """See `DeviceSpec.draws`."""
+        """True if the drive has an ``ftl``, which draws random numbers."""
         return self.ftl is not None
 
     @property
     def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`."""
+        """The capacity (bytes); None: it does not matter."""
         return self.size
 
     @property
     def volatile(self) -> bool:
-        """See `DeviceSpec.volatile`."""
+        """True if the cache is not protected: only a flush makes a completed write survive a power cut."""
         return not self.protected
 
     @model_validator(mode="after")
@@ -288,17 +291,17 @@ class DiskSpec(DeviceSpec):
 
     @property
     def volatile(self) -> bool:
-        """See `DeviceSpec.volatile`."""
+        """True if the disk has a cache: only a flush makes a completed write survive a power cut."""
         return self.cache > 0
 
     @property
     def made_safe(self) -> tuple[str, str]:
-        """See `DeviceSpec.made_safe`."""
+        """The key ``cache``, and its value (as TOML) with which a completed write survives a power cut."""
         return "cache", '"0 B"'
 
     @property
     def rotates(self) -> bool:
-        """See `DeviceSpec.rotates`."""
+        """True, because a disk rotates."""
         return True
 
 
@@ -315,28 +318,28 @@ class Raid0Spec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`; every member has an equal share, which fits the smallest member."""
+        """The capacity (bytes), of equal shares that fit the smallest member; None: it does not matter."""
         shares = [member.capacity for member in self.members if member.capacity is not None]
         return min(shares) * len(self.members) if shares else None
 
     @property
     def stripe(self) -> tuple[int, int]:
-        """See `DeviceSpec.stripe`: what md reports to mkfs."""
+        """The chunk, and the chunks of all members together (bytes), which md reports to mkfs."""
         return self.chunk, self.chunk * len(self.members)
 
     @property
     def volatile(self) -> bool:
-        """See `DeviceSpec.volatile`: true if a member is volatile."""
+        """True if a member is volatile: only a flush makes a completed write survive a power cut."""
         return any(member.volatile for member in self.members)
 
     @property
     def made_safe(self) -> tuple[str, str]:
-        """See `DeviceSpec.made_safe`: the key of the members."""
+        """The key of the members, and its value (TOML) with which a completed write survives a power cut."""
         key, value = self.members[0].made_safe
         return f"members.{key}", value
 
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """See `DeviceSpec.parts`."""
+        """Return the devices of which this one is made, under the name ``members``."""
         return {"members": self.members}
 
 
@@ -370,11 +373,11 @@ class WriteCacheSpec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`: the capacity of the device ``behind``."""
+        """The capacity (bytes) of the device ``behind``; None: it does not matter."""
         return self.behind.capacity
 
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """See `DeviceSpec.parts`."""
+        """Return the device to which the cache drains, under the name ``behind``."""
         return {"behind": self.behind}
 
 
@@ -456,17 +459,17 @@ class ControllerSpec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """See `DeviceSpec.capacity`; the smallest member counts, in whole strips."""
+        """The capacity (bytes), of whole strips that fit the smallest member; None: it does not matter."""
         sizes = [member.capacity for member in self.members if member.capacity is not None]
         return min(sizes) // self.strip * self.strip * self._data if sizes else None
 
     @property
     def stripe(self) -> tuple[int, int]:
-        """See `DeviceSpec.stripe`: the strip, and a row of data strips."""
+        """The strip, and the data strips of a row together (bytes), for which mkfs asks; RAID1: 0, 0."""
         return (0, 0) if self.level == "raid1" else (self.strip, self.strip * self._data)
 
     def parts(self) -> dict[str, DeviceSpec | tuple[DeviceSpec, ...]]:
-        """See `DeviceSpec.parts`."""
+        """Return the devices of which this one is made, under the name ``members``."""
         return {"members": self.members}
 
 
@@ -481,12 +484,12 @@ class NullSpec(DeviceSpec):
 
     @property
     def volatile(self) -> bool:
-        """See `DeviceSpec.volatile`."""
+        """True if the device asks for flushes (``cache``), as a device with a volatile cache does."""
         return self.cache
 
     @property
     def made_safe(self) -> tuple[str, str]:
-        """See `DeviceSpec.made_safe`."""
+        """The key ``cache``, and its value (as TOML) with which the device asks for no flush."""
         return "cache", "false"
 
 
@@ -504,5 +507,5 @@ class LoopSpec(DeviceSpec):
 
     @property
     def volatile(self) -> bool:
-        """See `DeviceSpec.volatile`: the file's pages are lost, so the driver takes flushes."""
+        """True, because a power cut loses the file's pages; so the driver takes flushes."""
         return True

@@ -67,7 +67,10 @@ class Ssd(BlockDevice):
             self._slc = SlcPart(spec.slc, self._planes, spec.flash_page, self._move_ns, fill)
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`; all planes together are one part."""
+        """Return how long (ns) the ``link`` and the ``flash`` were used so far, by these names.
+
+        The use of the flash is the mean over all planes.
+        """
         now = self._env.now
         stalled_ns = sum(end - max(begin, now) for begin, end in self._stalls if end > now)
         return {
@@ -76,12 +79,12 @@ class Ssd(BlockDevice):
         }
 
     def programmed_bytes(self) -> int:
-        """See `bio.programmed_bytes`."""
+        """Return how many bytes the flash programmed so far, with those that were moved or folded."""
         folded = 0 if self._slc is None else self._slc.folded
         return self._pages * self._flash_page + folded
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Start *request*, and return at once; *done* is called when *request* completes."""
         start, end = request.start_sector, request.end_sector
         size = programmed = (end - start) * SECTOR_BYTES
         if request.op == READ:

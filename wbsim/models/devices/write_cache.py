@@ -32,15 +32,18 @@ class WriteCache(BlockDevice):
         self._position = 0
 
     def uses(self) -> dict[str, float]:
-        """See `BlockDevice.uses`: the uses of the link and of the device behind."""
+        """Return how long (ns) the ``link`` and the parts of the device behind were used so far, by name.
+
+        The names of these parts begin with ``behind``.
+        """
         return {"link": self._intake.busy_ns, **uses_behind(self._device, "behind")}
 
     def programmed_bytes(self) -> int:
-        """See `bio.programmed_bytes`, of the device behind."""
+        """Return how many bytes the flash of the device behind programmed so far; 0: it has no flash."""
         return programmed_bytes(self._device)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """See `BlockDevice.submit`."""
+        """Start *request*, and return at once; *done* is called when *request* completes."""
         self._intake.add(request, done)
         self._admit()
 

@@ -24,7 +24,8 @@ class Space:
     A write claims the blocks of delayed pages when it makes them dirty, so that writeback always finds blocks
     for them.  A write that finds too few fails with ENOSPC.  Stands for m_fdblocks of XFS, and for
     s_freeclusters_counter minus s_dirtyclusters_counter of ext4.  *reserve* of the *free* blocks are for the
-    filesystem's own metadata.
+    filesystem's own metadata.  The parts of the filesystem that claim, take and free blocks change
+    ``unclaimed``.
     """
 
     __slots__ = ("reserve", "unclaimed")
@@ -34,7 +35,9 @@ class Space:
         self.unclaimed = free - reserve
 
     def check(self, name: str, free: int, claimed: int) -> None:
-        """Check that *free* blocks of filesystem *name* are unclaimed, kept, or *claimed* by delayed pages.
+        """Check that the *free* blocks of filesystem *name* are unclaimed, in ``reserve``, or claimed.
+
+        *claimed* is the number of blocks that delayed pages claim; such a block is still free.
 
         Raises:
             LawBroken: a claim was lost, or was counted twice.
@@ -54,8 +57,8 @@ _FAR: Final = 1 << 62
 def check_blocks(name: str, blocks: int, extents: Extents, middle: int) -> None:
     """Check that no *extents* of filesystem *name* share a block, and all lie within its *blocks* blocks.
 
-    *extents* yields the free extents, too.  Those from block *middle* on are checked after the others,
-    because all together take more memory.
+    *extents*, called three times, yields arrays (n x 2) of first blocks and sizes, of free extents too.
+    Extents from block *middle* on are checked after the others, because all together take more memory.
 
     Raises:
         LawBroken: two extents share a block, or an extent lies outside the filesystem.

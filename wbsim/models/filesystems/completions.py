@@ -86,9 +86,10 @@ class Completions:
             self._env.wake(task)
 
     def end_io(self, ioend: EndedRun) -> None:
-        """End the I/O of a file of one run: queue its completion, and wake the worker.
+        """End the I/O of *ioend*, a file of one run: queue its completion, and wake the worker.
 
-        If blocks are not unwritten, its pages are clean now, otherwise after the completion.
+        *ioend* has the inode, its flight, the number of pages, and their first block in the filesystem.  The
+        pages are clean now or, if ``unwritten``, after the completion.
         """
         if not self.unwritten:
             inode, flight, pages, _ = ioend
@@ -96,7 +97,7 @@ class Completions:
         self._add(ioend)
 
     def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
-        """Return the end_io of each of *bios* bios, those of a file of one run; the last calls `end_io`."""
+        """Return the one end_io of all *bios* bios of a file of one run; the last to end calls `end_io`."""
         bios_left = bios
 
         def end_io(ioend: EndedRun) -> None:

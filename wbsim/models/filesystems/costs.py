@@ -46,8 +46,8 @@ class SharedLines:
     def operation_ns(self, task: Task, file: PagedFile, lasts_ns: int) -> int:
         """Return the time (ns) that the lines add to an operation on *file*, which *task* begins now.
 
-        The operation lasts *lasts_ns* without them.  The lines are busy until then.  A task that always has
-        the lines on its own processor adds nothing.
+        The operation lasts *lasts_ns* while the lines stay on the task's processor; the result is 0 then.
+        Afterwards each line is on that processor, and busy until its writes end.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
         probability = self._probability(file, lasts_ns)
@@ -90,7 +90,7 @@ class RandomFactors:
         self._draws = Draws(parts.variations(name), _BLOCK)
 
     def next(self) -> float:
-        """Return the next factor (1 in the mean)."""
+        """Return the next factor, by which a time is multiplied (1 in the mean)."""
         return self._draws.next()
 
 
@@ -126,21 +126,21 @@ class MapCosts:
         self.end_folio_ns = 0 if costs.end_folio_ns is None else costs.end_folio_ns
 
     def map_ns(self, extents: int) -> int:
-        """Return the mean time (ns) of an allocation in a file of *extents* extents.
-
-        The part of its group is left out.
-        """
+        """Return the mean time (ns) of an allocation in a file of *extents* extents, without ``group_ns``."""
         return self.extent_map_ns if extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> tuple[int, int]:
-        """Draw the times (ns) of an allocation for a file of one run: its own, and the group's part."""
+        """Draw two times (ns) of an allocation for a file of one run: outside its group's lock, and under it.
+
+        One factor varies both.
+        """
         factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
     def varied_map_ns(self, extents: int, more_ns: int = 0) -> tuple[int, int]:
-        """Draw the times (ns) of an allocation in a file of *extents* extents: its own, and the group's part.
+        """Draw the two times (ns) of an allocation in a file of *extents* extents, as `run_map_ns` does.
 
-        Its own part has *more_ns* before it is varied.
+        *more_ns* is added to the first before the factor varies it.
         """
         factor = self.factors.next()
         return int((self.map_ns(extents) + more_ns) * factor), int(self.group_ns * factor)
@@ -162,21 +162,23 @@ class MapCosts:
     def range_ns(self, extents: int) -> int:
         """Return the mean time (ns) of a conversion in a file of *extents* extents.
 
-        The part of its group is left out.
+        The part under the lock of a group is left out; the caller adds it.
         """
         return self._range_ns if extents <= self._extents else self._tree_range_ns
 
     def moved_map_ns(self, file: PagedFile, task: Task) -> int:
         """Return the time (ns) to fetch the lines of *file* for an allocation that *task* begins now.
 
-        The lines are on the task's processor then, so the next call there returns 0.
+        The lines are on the task's processor then.  Returns 0 if they were there before, or if this is the
+        file's first operation.
         """
         return self._moved_ns(file, task, self._map_lines)
 
     def moved_range_ns(self, file: PagedFile, task: Task) -> int:
         """Return the time (ns) to fetch the lines of *file* for a conversion that *task* begins now.
 
-        The lines are on the task's processor then, so the next call there returns 0.
+        The lines are on the task's processor then.  Returns 0 if they were there before, or if this is the
+        file's first operation.
         """
         return self._moved_ns(file, task, self._range_lines)
 
@@ -190,7 +192,7 @@ class MapCosts:
     def lines_ns(self, file: PagedFile, task: Task, lasts_ns: int) -> int:
         """Return the time (ns) that the log's lines add to an operation on *file*, which *task* begins now.
 
-        The operation, an allocation or a conversion, takes *lasts_ns* without them; 0 if there are no such
-        lines.
+        The operation, an allocation or a conversion, takes *lasts_ns* without them.  Returns 0 if the log
+        has no such lines.
         """
         return 0 if self._lines is None else self._lines.operation_ns(task, file, lasts_ns)

@@ -90,7 +90,7 @@ class DelallocFilesystem(NamedFiles):
     def append(self, inode: FileInode, pages: int) -> int:
         """See `Filesystem.append`.
 
-        Left out: a call that finds blocks for its first pages alone writes these.
+        Left out: the kernel writes the first pages of a call if blocks are left for them alone.
         """
         file = inode.file
         if pages > 1:
@@ -144,7 +144,10 @@ class DelallocFilesystem(NamedFiles):
         self._look_for(1)
 
     def writes_at_once(self, inode: FileInode, indices: NDArray[np.int64]) -> int:
-        """See `Filesystem.writes_at_once`; a gap behind the end of a file is work for `make_way`."""
+        """See `Filesystem.writes_at_once`; 0 for a file of one run.
+
+        A gap behind the end of a file is work for `make_way`.
+        """
         file = inode.file
         if not isinstance(file, PagedFile) or not file.lock.idle or self.space.unclaimed < len(indices):
             return 0
@@ -167,9 +170,9 @@ class DelallocFilesystem(NamedFiles):
             self.placement.released(file)
 
     def page(self, inode: FileInode) -> PagedFile:
-        """Keep the pages of a file of one run one by one from now on; return the file.  No time passes.
+        """Keep the pages of *inode*, a file of one run, one by one from now on; return its new file.
 
-        Its dirty pages stay delayed.
+        The dirty pages stay delayed.  No time passes.
         """
         assert isinstance(inode.file, OneRun), "the pages are kept one by one already"
         is_open, pages = inode.file.open, inode.dirty_pages
@@ -194,7 +197,7 @@ class DelallocFilesystem(NamedFiles):
         return self._writeback.write(thread, inode, file, wbc)
 
     def bios(self, inode: FileInode, block: int, pages: int, wbc: WritebackControl) -> list[Bio]:
-        """See `Runs.bios`."""
+        """See `Runs.bios`; a file that may be opened again, or is open, is kept page by page then."""
         sync = wbc.sync_all and self._sync_data
         queue, flight = self._queue, self._sb.flight
         segment = queue.segment_pages(inode.folio_pages)

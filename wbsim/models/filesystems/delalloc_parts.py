@@ -37,7 +37,7 @@ class Metadata(Protocol[InodeT]):
 
     @property
     def log_bytes(self) -> int:
-        """See `Filesystem.log_bytes`."""
+        """The bytes written to the log so far, for `Filesystem.log_bytes`."""
 
     def is_full(self) -> bool:
         """Return whether a new transaction must wait for log space; then use `wait_for_space`."""
@@ -46,14 +46,16 @@ class Metadata(Protocol[InodeT]):
         """Let *thread* sleep until there is log space, or make some.  Use: `yield from`."""
 
     def convert(self, worker: Thread, inode: InodeT, ioend: IoEnd) -> Steps:
-        """Convert the pages of *ioend*, which are on disk, in one transaction.  Use: `yield from`.
+        """Let *worker* convert the unwritten blocks of *ioend*, pages of *inode*, in one transaction.
 
-        The blocks of *inode* count as written then; the caller makes the pages clean.
+        Use: `yield from`.  The data is on disk.  The blocks count as written at the end; the caller then
+        makes the pages clean.
         """
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
-        """Complete a file of one run, whose *folios* folios are on disk from *block* on.  Yield the result.
+        """Return the wait in which *worker* completes a file of one run; the caller yields it.
 
+        The file's *folios* folios are on disk from *block* on, counted from the start of the filesystem.
         Only time passes; `run_ended` follows, and logs the change.
         """
 
@@ -61,16 +63,20 @@ class Metadata(Protocol[InodeT]):
         """Log *inode*, whose file of one run is complete, in no time; `end_run` has taken the time."""
 
     def sync_fs(self, thread: Thread) -> Steps:
-        """See `Filesystem.sync_fs`."""
+        """Let *thread* sleep until everything that was logged by now is on disk.  Use: `yield from`."""
 
     def commit_inode(self, thread: Thread, inode: InodeT, datasync: bool) -> Steps:
-        """See `Filesystem.commit_inode`; the time stamps of *inode* are logged already."""
+        """Let *thread* wait until the last change of *inode* is in the log, and flush the disk's cache.
+
+        Use: `yield from`.  *datasync*: a change of time stamps alone does not count.  The time stamps are
+        logged already (`log_times`).
+        """
 
     def log_times(self, inode: InodeT) -> None:
         """Log the time stamps of *inode*, which a write has changed, before an fsync(2) waits for them."""
 
     def change_extent(self, thread: Thread, inode: InodeT) -> Steps:
-        """Run the transaction of one extent of *inode* that fallocate(2) or a truncation changes.
+        """Let *thread* run the transaction of one extent of *inode* that fallocate(2) or truncation changes.
 
         Use: `yield from`.  Only time and the log change; the placement takes or frees the blocks.
         """
@@ -86,13 +92,14 @@ class Runs(Protocol):
     def bios(self, inode: FileInode, block: int, pages: int, wbc: WritebackControl) -> list[Bio]:
         """Put the *pages* pages of a file of one run at *block* and under writeback; return their bios.
 
-        The pages are dirty no more.  The caller submits the bios.
+        *block* counts from the start of the filesystem.  The pages are dirty no more.  *wbc* only decides
+        whether the bios carry REQ_SYNC.  The caller submits the bios.
         """
 
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
-        """Write a file of one run as a paged file, because the blocks that it needs do not lie together.
+        """Write *inode*, a file of one run, as a paged file, because its blocks do not lie together.
 
-        Use: `yield from`.  ``wbc.nr_to_write`` falls by the pages written.
+        Use: `yield from`.  All pages are written, and ``wbc.nr_to_write`` falls by their number.
         """
 
 
@@ -119,37 +126,41 @@ class Placement(Protocol[InodeT, FileT]):
     # -- files, in memory
 
     def group_of(self, inode: InodeT) -> int:
-        """See `Filesystem.group_of`."""
+        """Return the number of the group in which *inode* itself lies (`Filesystem.group_of`)."""
 
     def new_file(self, inode: InodeT, is_open: bool) -> FileT:
         """Return a file for *inode*, without pages so far; *is_open*: a process has it open."""
 
     def room_for(self, size: int, call_pages: int) -> int:
-        """Return the pages that a file of *size* pages needs room for, with the largest reservation.
+        """Return the room (pages) that a file of *size* pages needs, with the largest reservation behind it.
 
-        *call_pages*: the pages of a write(2).  A file makes room for so many before the write.
+        *call_pages*: the pages of a write(2).  The file makes this room first (`FilePages.make_room`).
         """
 
     def write(self, file: FileT, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """Write as `Filesystem.write` does, but stop at a page for which the file has no room."""
+        """Write to the pages at *indices* as `Filesystem.write` does, but stop where the file has no room.
+
+        Returns the number of pages that were written, and how many of them were clean.
+        """
 
     def released(self, file: FileT) -> None:
         """Give up the blocks that *file* keeps for its growth, at its last close."""
 
     def free_end(self, file: FileT) -> int:
-        """Free the blocks of the pages behind the end of *file*; return the number of extents that end.
+        """Free the blocks of the pages behind the end of *file*; return in how many extents they lay.
 
-        Their claims end, too.
+        The claims of delayed pages there end, too.
         """
 
     def trim_all(self) -> None:
-        """Free the blocks behind the end of all files, because no other block is left."""
+        """Free the blocks behind the ends of files, but not those of fallocate(2), as no other is left."""
 
     def take_blocks(self, inode: InodeT, file: FileT, page: int, length: int, end: int) -> tuple[int, int]:
         """Take and claim up to *length* blocks that lie together, for holes from *page* on.
 
-        They are a part of a fallocate(2) up to page *end*; 0: they are no part of one.  Returns the first
-        block of the filesystem and the number of blocks.  `map_blocks` gives them to pages.
+        The holes are part of a fallocate(2) that ends in front of page *end*; 0: they are part of none.
+        Returns the first block, counted from the start of the filesystem, and the number of blocks.
+        `map_blocks` gives the blocks to pages.
 
         Raises:
             NoSpace: no block is left.
@@ -162,7 +173,7 @@ class Placement(Protocol[InodeT, FileT]):
         """
 
     def give_back(self, block: int, count: int) -> None:
-        """Free *count* blocks from *block* on, and end their claims."""
+        """Free *count* blocks from *block* on, and end their claims; *block* is one of the filesystem."""
 
     def mark_written(self, file: FileT, page: int, count: int) -> None:
         """Convert the unwritten blocks of *count* pages from *page* on, in no time, without a transaction.

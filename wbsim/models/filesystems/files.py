@@ -46,7 +46,8 @@ class PagedFile(FilePages):
     * ``allocations``: the number of extents that were given blocks.
     * ``inode``, its ``lock`` (ILOCK, i_data_sem) and ``ioends``: `DelallocFilesystem.page` sets them.
       ``ioends`` is the list that ioends of unwritten blocks end on.
-    * ``flights``: those with pages of this file; the last one takes more pages.
+    * ``flights``: the groups of pages of this file that went under writeback between two waits for them
+      (`Flight`); the last one takes more pages.
     * ``cpu``: the processor of the last allocation or conversion, -1 at first.
     * ``log_operation``: the number of operations of all files up to this file's last operation, and when that
       began; None at first.
@@ -108,10 +109,11 @@ class PagedFile(FilePages):
         return any(flight.pages for flight in self.flights)
 
     def flight_in(self, whole: Flight) -> Flight:
-        """Return the flight for pages of the file that go under writeback now.
+        """Return the flight for pages of the file that go under writeback now: the last one, or a new one.
 
-        It lies within *whole*, that of the superblock, and is made if the last one is closed.  fsync(2) waits
-        for the flights of its file, and sync(2) for that of the superblock.
+        The flight lies within *whole*, the superblock's flight now.  A new one is made if the last one is
+        closed, or lies within another.  fsync(2) waits for the flights of its file, and sync(2) for that of
+        the superblock.
         """
         flights = self.flights
         if not flights or not flights[-1].takes(whole):

@@ -46,9 +46,10 @@ class InodeLocks:
         return lock
 
     def write(self, thread: Thread, file: PagedFile, pages: NDArray[np.int64], calls: int) -> Steps | None:
-        """Take the lock of *file* for a moment, as write(2) does; *calls* calls begin with *pages*.
+        """Take the lock of *file* for a moment, as write(2) does before *thread* writes to *pages* (numbers).
 
-        None: without a wait.  Otherwise, yield the result (see `Filesystem.write_lock`).
+        *calls* calls begin with these pages.  Returns None if no wait was necessary.  Otherwise, yield the
+        result; the lock is free again then.
         """
         takes, lock = file.holes(pages) if self._each_hole else calls, file.lock
         if not takes or lock.pass_through(takes, self._reads):

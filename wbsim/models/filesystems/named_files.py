@@ -42,7 +42,10 @@ class NamedFiles(Filesystem, Runs):
         self._flushes_renamed = flushes_renamed
 
     def page(self, inode: FileInode) -> PagedFile:
-        """Keep the pages of a file of one run one by one from now on; return the file."""
+        """Keep the pages of *inode*, a file of one run, one by one from now on; return its new file.
+
+        `DelallocFilesystem.page` does this.
+        """
         raise NotImplementedError
 
     def size_of(self, inode: FileInode) -> int:

@@ -51,7 +51,10 @@ class ExtentMapper(Protocol[InodeT, FileT]):
         """
 
     def budget(self, file: FileT, page: int, wbc: WritebackControl) -> int:
-        """Return how many pages a walk from *page* on may write; ext4 may raise ``wbc.nr_to_write``."""
+        """Return how many pages a walk from *page* on may write: ``wbc.nr_to_write``, or more on ext4.
+
+        *wbc* does not change.  The unit is calls of writepage in eras that count calls.
+        """
 
 
 @dataclass(frozen=True)
@@ -300,10 +303,11 @@ class Writepages:
         self._rules = rules
 
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
-        """Write back *file* from where the last call ended or, for data integrity, all of it.
+        """Write back *file* of *inode* from where the last call ended or, for data integrity, all of it.
 
-        Use: `yield from`.  ``wbc.nr_to_write`` has the budget (pages, or calls of writepage), and the rest of
-        it at the end.  It returns when the bios are submitted.
+        Use: `yield from`.  ``wbc.nr_to_write`` has the budget (pages, or calls of writepage), and at the end
+        the rest, below 0 if ext4 raised the budget.  *thread* submits the bios, and does not wait for their
+        ends.
         """
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0

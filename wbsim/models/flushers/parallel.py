@@ -62,7 +62,8 @@ class ParallelSpec(FlusherSpec):
 def parallel(*, parts: Parts, spec: ParallelSpec, **arguments: Any) -> ContextFlushers:
     """Return flushers with several contexts, and as many threads, for each device that is registered.
 
-    *arguments*: those of `ContextFlushers`.
+    *arguments*: the page cache, the writeback, and the interval of periodic writeback (ns), as
+    `ContextFlushers` takes them.
     """
 
     def contexts(bdi: BackingDevice) -> int:

@@ -57,20 +57,20 @@ class Cfq(Lanes):
         self._delayed_ns: int | None = None  # when a delayed request was complete
 
     def lane_of(self, request: Request) -> Lane:
-        """See `Lanes.lane_of`."""
+        """Return the lane in which *request* waits: that of synchronous or of asynchronous requests."""
         return self._sync if request.sync else self._async
 
     def allows(self, request: Request, sync: bool) -> bool:
-        """See `IoScheduler.allows`: cfq_allow_merge."""
+        """Return whether *request* has the REQ_SYNC *sync*, so that it may grow (cfq_allow_merge)."""
         return request.sync == sync
 
     def arrived(self, request: Request) -> None:
-        """See `Lanes.arrived`: cfq_should_preempt."""
+        """Let *request*, which begins to wait, end an asynchronous slice if it is synchronous."""
         if request.sync and not self._serves_sync:
             self._requests_left = 0
 
     def choose(self, now_ns: int) -> Request | None:
-        """See `Lanes.choose`."""
+        """Return the request that leaves at *now_ns*, which stays in its lane; None: none may leave yet."""
         is_over = now_ns >= self._ends_ns
         if self._sync and self._async:
             is_over = is_over or not (self._serves_sync or self._requests_left > 0)
@@ -108,7 +108,7 @@ class Cfq(Lanes):
         return self._async.lowest() if next_request is None else next_request
 
     def complete(self, request: Request, now_ns: int) -> None:
-        """See `Lanes.complete`: cfq_completed_request."""
+        """Take note of *request*, which the device has completed at *now_ns* (cfq_completed_request)."""
         in_device = self._in_device[request.sync]
         if request not in in_device:
             return

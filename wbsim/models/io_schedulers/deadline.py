@@ -40,11 +40,11 @@ class Deadline(Lanes):
         self._requests_left = self._starved = 0
 
     def lane_of(self, request: Request) -> Lane:
-        """See `Lanes.lane_of`."""
+        """Return the lane in which *request* waits: that of reads or of writes."""
         return self._reads if request.op == READ else self._writes
 
     def choose(self, now_ns: int) -> Request:
-        """See `Lanes.choose`."""
+        """Return the request that leaves at *now_ns*, which stays in its lane; at least one must wait."""
         if self._requests_left:
             next_request = self._lane.next_ahead()
             if next_request is not None:

@@ -83,34 +83,41 @@ class Lanes(IoScheduler):
         """Take note of *request*, which begins to wait; only a scheduler that preempts overrides this."""
 
     def allows(self, request: Request, sync: bool) -> bool:
-        """See `IoScheduler.allows`."""
+        """Return True: *request* may grow by a bio or a request with either REQ_SYNC (*sync*)."""
         return True
 
     def add(self, request: Request, arrival: int) -> None:
-        """See `IoScheduler.add`."""
+        """Add *request*, which came after *arrival* others of its queue, to its lane."""
         self.lane_of(request).add(request, arrival)
         self.arrived(request)
 
     def remove(self, request: Request) -> None:
-        """See `IoScheduler.remove`."""
+        """Remove *request*, which another request took in or which leaves for the driver, from its lane."""
         self.lane_of(request).remove(request)
 
     def move(self, request: Request, old_start: int) -> None:
-        """See `IoScheduler.move`."""
+        """Sort *request*, which began at sector *old_start* and has grown at its front, again in its lane."""
         self.lane_of(request).move(request, old_start)
 
     def next(self, now_ns: int) -> Request | None:
-        """See `IoScheduler.next`."""
+        """Return the request that leaves at *now_ns*, behind which the head of its lane is then.
+
+        None: none may leave yet.  The elevator removes the request.
+        """
         request = self.choose(now_ns)
         if request is not None:
             self.lane_of(request).head = request.end_sector
         return request
 
     def complete(self, request: Request, now_ns: int) -> None:
-        """See `IoScheduler.complete`."""
+        """Do nothing; a scheduler that must know what the device has completed overrides this."""
 
     def check(self, requests: list[Request]) -> None:
-        """See `IoScheduler.check`: each lane has its requests, sorted by sector."""
+        """Check that each lane has its part of *requests*, all that wait, sorted by sector.
+
+        Raises:
+            LawBroken: a request is missing, or has another place.
+        """
         for lane in self.lanes:
             starts = [request.start_sector for request in requests if self.lane_of(request) is lane]
             require(

@@ -38,7 +38,7 @@ def legacy_names() -> Mapping[str, str]:
 
 
 def schedulers_of(release: Release) -> list[str]:
-    """Return the names in /sys/block/*/queue/scheduler of *release*, for either kind of queue.
+    """Return the names in /sys/block/*/queue/scheduler of *release*, for both kinds of queue together.
 
     >>> schedulers_of((4, 12, 0))
     ['noop', 'deadline', 'cfq', 'none', 'mq-deadline', 'bfq', 'kyber']

@@ -68,9 +68,13 @@ class DeadlineSpec(IoSchedulerSpec):
     async_depth: Count | None = None
 
     def pool_size(self, nr_requests: int) -> int:
-        """See `IoSchedulerSpec.pool_size`: the limit for asynchronous requests is the limit for all here.
+        """Return the size of the pools of a queue: ``async_depth``; *nr_requests* without it.
 
-        The kernel leaves the rest to synchronous reads, and the model has only those of metadata.
+        The limit for asynchronous requests is the limit for all here.  The kernel leaves the rest to
+        synchronous reads, and the model has only those of metadata.
+
+        Raises:
+            BadValue: ``async_depth`` is more than *nr_requests*.
         """
         depth = self.async_depth
         if depth is not None and depth > nr_requests:

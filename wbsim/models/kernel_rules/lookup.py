@@ -16,7 +16,8 @@ from wbsim.sim.param import Given, Inputs
 def rules_of(release: Release, kernel: str = "") -> Mapping[tuple[str, str], Rule]:
     """Return the rules of *release* by key and condition: the last row of each that holds.
 
-    A row whose condition is the name *kernel* replaces the row without a condition.
+    *kernel*: the name of a patched kernel; other names have no effect.  A row with this name as its condition
+    is listed under the condition "", in place of the row without one.  A rule that ended is listed, too.
     """
     return {
         (row.key, "" if row.condition == kernel else row.condition): row for row in in_force(RULES, release)
@@ -29,8 +30,10 @@ def rule_for(key: str, release: Release, condition: str = "") -> Given:
     >>> rule_for("plug.max_requests", (5, 15, 0)).value, rule_for("plug.max_requests", (6, 1, 0)).value
     (16, 32)
 
+    A rule that ended has the value `ABSENT`.
+
     Raises:
-        KeyError: *release* has no such rule.
+        KeyError: no row of *key* and *condition* holds for *release*.
     """
     return rules_of(release)[key, condition].entry
 
@@ -38,7 +41,8 @@ def rule_for(key: str, release: Release, condition: str = "") -> Given:
 def inputs_of(kernel: str) -> Inputs:
     """Return the rules of *kernel*, a release or a named kernel, as a tree: ``plug`` has the key ``tried``.
 
-    Rules with another condition than the kernel's name are left out, as are those that do not exist.
+    Each leaf is a `Given`.  Rules with another condition than the kernel's name are left out, as are those
+    that do not exist.
 
     >>> inputs_of("6.18")["plug"]["tried"].value
     'tail'

@@ -36,7 +36,7 @@ class Rule(NamedTuple):
 
     @property
     def exists(self) -> bool:
-        """False: releases from here on do not have the rule."""
+        """False if the row ends its rule: the kernels for which the row holds do not have the rule."""
         return self.entry.value is not ABSENT
 
     def holds(self, release: Release) -> bool:
@@ -56,17 +56,24 @@ class Rule(NamedTuple):
 def rule(key: str, condition: str, releases: str, value: Any, source: str = "", effect: str = "") -> Rule:
     """Return a row; *releases* is a text such as "5.16 5.10.89", mainline's first.
 
-    *value* comes from the kernel's source, and *source* says where, unless it is a `Given` with an origin.
+    *key*, *condition* and *effect* are those of `Rule`.  *value* becomes its ``entry``.  Unless *value* is a
+    `Given` with an origin, it comes from the kernel's source, and *source* says where.
+
+    Raises:
+        ValueError: a word of *releases* is no release.
     """
     provenance = value if isinstance(value, Given) else specified(value, source)
     return Rule(key, condition, tuple(map(bound_of, releases.split())), provenance, effect)
 
 
 def rules_that_exist(rules: Iterable[Rule]) -> list[Rule]:
-    """Return the *rules* that a release has, without those that ended or are to come."""
+    """Return those of *rules* whose value is not `ABSENT`, in their order."""
     return [rule for rule in rules if rule.exists]
 
 
 def in_force(rules: Iterable[Rule], release: Release) -> list[Rule]:
-    """Return the *rules* that hold for *release*, in their order; a later row replaces an earlier one."""
+    """Return the *rules* that hold for *release*, in their order.
+
+    Rows that a later row of their key replaces are among them; the caller lets the last one count.
+    """
     return [rule for rule in rules if rule.holds(release)]

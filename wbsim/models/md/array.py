@@ -141,22 +141,29 @@ class Array(GenDisk):
             bio.end_io(bio.context)
 
     def unplug(self) -> None:
-        """See `GenDisk.unplug`."""
+        """Open the plugs of the members' queues (to 2.6.38) for a task that waits; see `GenDisk.unplug`."""
         for queue in self._active:
             queue.unplug()
 
     @property
     def congested(self) -> bool:
-        """See `GenDisk.congested`: a member is."""
+        """True if a member is congested, so pdflush leaves the array alone; see `GenDisk.congested`."""
         return any(queue.congested for queue in self._active)
 
     def check(self) -> None:
-        """See `GenDisk.check`."""
+        """Check at the end of a run that no bio has ended twice; see `GenDisk.check`.
+
+        Raises:
+            LawBroken: a bio has ended twice.
+        """
         require(self.stat.in_flight >= 0, f"{self.name}: a bio ended twice")
 
 
 def stacked_limits(queues: Sequence[Queue]) -> QueueLimits:
-    """Return the limits of an array of *queues*: of each limit, the smallest (blk_stack_limits)."""
+    """Return the limits of an array of *queues*: of each limit, the smallest (blk_stack_limits).
+
+    ``nomerges`` is 0 for each array.
+    """
     limits = [queue.limits for queue in queues]
     return QueueLimits(
         max_sectors_bytes=min(limit.max_sectors_bytes for limit in limits),

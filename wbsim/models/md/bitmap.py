@@ -28,7 +28,11 @@ _START_SECTOR: Final = 16
 
 
 class WriteIntentBitmap:
-    """The bitmap of an array, on all *members* that are there; a region has *chunk* bytes."""
+    """The bitmap of an array, on all *members* that are there; a region has *chunk* bytes.
+
+    RAID1 and RAID10 count sectors in the array.  RAID5 and RAID6 count them on a member, from its first data
+    on.
+    """
 
     def __init__(self, env: Environment, members: Sequence[GenDisk], chunk: int) -> None:
         self._env = env

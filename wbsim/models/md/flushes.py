@@ -46,7 +46,11 @@ class AtOnce(Flushes):
         self._members = members
 
     def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
-        """See `Flushes.flush_members`: *flight* does not end before the flushes."""
+        """Let *thread* submit a flush of each member, and return True.  Use: `yield from`.
+
+        Each flush is a part of *flight*, which does not end before the flushes.  The caller submits the data
+        of *flight* at once.
+        """
         for member in self._members:
             flight.parts += 1
             if (rest := thread.submit_bio(flush_bio(member, _end_part, flight))) is not None:
@@ -75,7 +79,11 @@ class InTurn(Flushes):
         self._worker = ArrayThread(parts, "md_wq", self._work)
 
     def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
-        """See `Flushes.flush_members`."""
+        """Let a worker flush all members and then submit the data of *flight*; return False.
+
+        Use: `yield from`.  If a flush that began after this call has ended meanwhile, return True; the caller
+        submits the data then.  *thread* sleeps while the flush of another bio is on its way.
+        """
         since_ns = self._env.now
         while self._busy and since_ns >= self._last_start_ns:
             yield from self._flush_end.sleep(thread)

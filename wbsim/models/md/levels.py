@@ -15,7 +15,7 @@ from wbsim.models.parts import Parts
 def new_array(
     parts: Parts, name: str, spec: ArraySpec, rules: MdRules, costs: MdCosts, members: Sequence[Member]
 ) -> Array:
-    """Return an array of *members*; *parts* makes its threads and locks."""
+    """Return an array of *members*, of the level of *spec*; *parts* makes its threads and locks."""
     if spec.level == "raid0":
         return Striping(parts, name, spec, rules, costs, members)
     if spec.parities:

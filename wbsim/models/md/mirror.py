@@ -45,12 +45,12 @@ class MirrorPlug(PlugCallback):
         self.bios: list[Bio] = []
 
     def call_back(self, thread: Thread) -> Steps:
-        """See `PlugCallback.call_back` (raid1_unplug)."""
+        """Let *thread*, which flushes its plug, submit the writes (raid1_unplug).  Use: `yield from`."""
         bios, self.bios = self.bios, []
         return self._array.flush_bios(thread, bios)
 
     def hand_over(self) -> None:
-        """See `PlugCallback.hand_over`."""
+        """Leave the writes to the array's thread, because the task goes to sleep."""
         self._array.leave_to_thread(self.bios)
 
 
@@ -80,9 +80,11 @@ class Mirror(Array):
         self._daemon = ArrayThread(parts, "raid10d" if self._stripes else "raid1d", self._work)
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
-        """Give each part of one chunk to its copies, or read it from one of them.  Use: `yield from`.
+        """Let *thread* write each part of the bio of *flight* to its copies, or read it from one of them.
 
-        Writes may wait in the plug of *thread* (raid1_make_request, raid10_make_request).
+        Use: `yield from`.  A part is what lies in one chunk, or the complete bio with RAID1.  It counts in
+        ``flight.parts`` until its copies have ended.  Writes may wait in the plug of *thread*
+        (raid1_make_request, raid10_make_request).
         """
         bio = flight.bio
         sectors = bio.end_sector - bio.start_sector

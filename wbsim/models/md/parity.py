@@ -45,12 +45,12 @@ class StripePlug(PlugCallback):
         self.stripes: list[Stripe] = []
 
     def call_back(self, thread: Thread) -> Steps:
-        """See `PlugCallback.call_back` (raid5_unplug)."""
+        """Let *thread*, which flushes its plug, put the stripes on their lists.  Use: `yield from`."""
         stripes, self.stripes = self.stripes, []
         return self._array.release_all(thread, stripes)
 
     def hand_over(self) -> None:
-        """See `PlugCallback.hand_over`."""
+        """Put the stripes on their lists, in no time, because the task goes to sleep."""
         self._array.put_all(self.stripes)
 
 
@@ -62,12 +62,12 @@ class OpenPlug(PlugCallback):
         array.open_plugs += 1
 
     def call_back(self, thread: Thread) -> Steps:
-        """See `PlugCallback.call_back` (plugger_unplug)."""
+        """Count this plug as closed, because *thread* flushes it (plugger_unplug).  Use: `yield from`."""
         self.hand_over()
         yield 0
 
     def hand_over(self) -> None:
-        """See `PlugCallback.hand_over`."""
+        """Count this plug as closed, because the task goes to sleep."""
         self._array.close_plug()
 
 
@@ -381,11 +381,15 @@ class Parity(Array):
 
     @property
     def congested(self) -> bool:
-        """See `GenDisk.congested` (raid5_congested): no stripe is free, or a member is congested."""
+        """True if a task would wait for a stripe, or a member is congested (raid5_congested)."""
         return not self._cache.admits or super().congested
 
     def check(self) -> None:
-        """See `GenDisk.check`."""
+        """Check at the end of a run that no bio has ended twice, and that each stripe is in one place.
+
+        Raises:
+            LawBroken: a bio has ended twice, or a stripe is lost or counted twice.
+        """
         super().check()
         self._cache.check(self.name)
         require(self._cache.prereading >= 0, f"{self.name}: {self._cache.prereading} stripes are reading")

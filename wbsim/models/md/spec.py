@@ -63,7 +63,7 @@ class ArraySpec(Spec):
 
     @property
     def data_members(self) -> float:
-        """The number of members whose capacity the array has."""
+        """The number of members whose capacity the array has; 1.5 of RAID10 with 3 members."""
         return data_members(self.level, len(self.members))
 
     @property
@@ -125,7 +125,11 @@ def data_offset(member_sectors: int) -> int:
 
 
 def array_facts(array: ArraySpec, members: Sequence[DeviceSpec]) -> ArrayFacts:
-    """Return the facts of *array* with the devices *members*; of their capacities, the smallest counts."""
+    """Return the capacity and the stripe (bytes) of *array*, and whether it rotates and is volatile.
+
+    *members* are its devices; of their capacities, the smallest counts.  One member that rotates or is
+    volatile is enough.
+    """
     sizes = [member.capacity for member in members if member.capacity is not None]
     capacity = None
     if sizes:

@@ -160,7 +160,7 @@ class StripeList:
         self.count -= 1
 
     def take_all(self) -> list[Stripe]:
-        """Remove all stripes, and return them."""
+        """Remove all stripes, and return them, oldest first."""
         stripes = []
         while (stripe := self._first) is not None:
             self.remove(stripe)

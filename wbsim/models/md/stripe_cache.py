@@ -121,7 +121,10 @@ class StripeCache:
             self.hold.add(stripe)
 
     def batch(self) -> list[Stripe]:
-        """Take up to `BATCH` stripes that a thread visits next, with a reference to each; return them."""
+        """Take up to `BATCH` stripes that a thread visits next, with a reference to each; return them.
+
+        The result is empty if no stripe may be visited.
+        """
         stripes: list[Stripe] = []
         while len(stripes) < BATCH and (stripe := self._next()) is not None:
             stripe.users = 1
@@ -150,7 +153,7 @@ class StripeCache:
         return None
 
     def check(self, name: str) -> None:
-        """Check that each stripe is in one place.
+        """Check that each stripe is in one place; *name*, that of the array, is for the message.
 
         Raises:
             LawBroken: a stripe is lost or counted twice.

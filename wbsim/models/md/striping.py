@@ -31,7 +31,10 @@ class Striping(Array):
         self._most_pages = min(self._most_pages, spec.chunk // PAGE_BYTES)  # max_hw_sectors
 
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
-        """Give each chunk of the bio to its member.  Use: `yield from`."""
+        """Let *thread* give each chunk of the bio of *flight* to its member.  Use: `yield from`.
+
+        Each chunk counts in ``flight.parts`` until it has ended.
+        """
         bio = flight.bio
         places = stripe_places(
             bio.start_sector, bio.end_sector - bio.start_sector, self._chunk_sectors, len(self._queues)

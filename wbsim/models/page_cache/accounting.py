@@ -159,7 +159,7 @@ class PageCache:
 
     @property
     def is_low(self) -> bool:
-        """True if kswapd, which has begun, must go on: less than one part in `_GAP` of memory is free."""
+        """True if kswapd, which has begun, must go on: less than 1/4096 (`_GAP`) of memory is free."""
         return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
 
     @property
@@ -169,7 +169,10 @@ class PageCache:
 
     @property
     def room(self) -> int:
-        """The number of inodes that fit into memory, if the share of inodes with a page stays as it is."""
+        """The number of inodes, cached ones included, that fit into memory if the share with a page stays.
+
+        While no inode is cached, each counts with a page.
+        """
         used_bytes = int(self._used_bytes())
         if not used_bytes:
             return self._memory_bytes // (PAGE_BYTES + self._slab_bytes)
@@ -179,7 +182,7 @@ class PageCache:
         return self.cached_inodes * self._slab_bytes + self.paged_inodes * PAGE_BYTES
 
     def add_inodes(self, inodes: int) -> None:
-        """Count *inodes* more cached inodes, and call ``on_full`` if memory is full."""
+        """Count *inodes* more cached inodes, and call ``on_full``, which wakes kswapd, if memory is full."""
         self.cached_inodes += inodes
         if self._used_bytes() > self._memory_bytes:
             self.on_full()

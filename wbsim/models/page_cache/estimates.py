@@ -129,7 +129,7 @@ class Proportions:
 
     @property
     def whole(self) -> int:
-        """The denominator of prop_fraction, for the ``recent`` events of a `Member`."""
+        """The number of events of which the ``recent`` events of a `Member` are a share (prop_fraction)."""
         return self.half_period + self.events % self.half_period
 
     def add(self, member: Member, count: int) -> None:

@@ -41,7 +41,7 @@ class FilePages:
     """The pages of a file, with room for *pages* pages, including preallocation; at first all are holes.
 
     A used page takes 5 bytes.  Block numbers are relative to *base*, so that 4 bytes are enough for most
-    files; `reach` widens them.  The file may be written to up to page ``end``.
+    files; `reach` widens them.  Writes may reach the pages before ``end``.
     """
 
     __slots__ = ("base", "end", "pages")
@@ -52,7 +52,7 @@ class FilePages:
         self.pages = Pages(_room(pages, np.uint8), _room(pages, np.int32), np.zeros(1, np.int64))
 
     def make_room(self, pages: int, end: int) -> None:
-        """Make room for at least *pages* pages, so that the file may be written to up to page *end*.
+        """Make room for at least *pages* pages, so that writes may reach the pages before *end*.
 
         If more room is made, ``end`` grows in proportion.
         """
@@ -104,7 +104,10 @@ class FilePages:
         return [(block, count) for _, block, count in tail.tolist()]
 
     def claims_from(self, page: int) -> int:
-        """Return how many pages from *page* on have a claim to a block, but no block of the file."""
+        """Return how many pages from *page* on, even behind the file's end, are delayed or reserved.
+
+        The filesystem owes each of them a block.
+        """
         states = self.pages.states[page : last_used(self.pages) + 1]
         return int(np.count_nonzero((states & _CLAIM != 0) & (states & HAS_BLOCK == 0)))
 
@@ -121,7 +124,7 @@ class FilePages:
     def extent_table(self) -> NDArray[np.int64]:
         """Return all extents, by page, as rows of first page, first block and number of pages.
 
-        An extent that continues behind the file's end is cut there.
+        Blocks are those of the filesystem.  An extent that continues behind the file's end becomes two rows.
         """
         return self._extent_table(0)
 
@@ -137,7 +140,7 @@ class FilePages:
         return int(count_extents(self.pages, 0, last_used(self.pages) + 1))
 
     def extents(self) -> list[FileExtent]:
-        """Return `extent_table` as tuples."""
+        """Return the rows of `extent_table` as tuples."""
         return [FileExtent(*row) for row in self.extent_table().tolist()]
 
 

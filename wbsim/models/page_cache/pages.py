@@ -11,6 +11,9 @@ A page is in one of these states:
 A block may be held for a hole or a delayed page (ext4's preallocation of an inode).  The block of a page may
 be unwritten: its extent was allocated without data, by fallocate(2) or by delayed allocation.  Such a block
 reads as zeros until the data is on disk and the extent is converted.
+
+A *page* is the number of a page in its file.  The functions take the file's `Pages`, or the arrays
+``states``, ``blocks`` and ``size`` of these, which they change in place if at all.
 """
 
 from __future__ import annotations
@@ -66,7 +69,10 @@ def next_dirty(pages: Pages, page: int) -> int:
 
 @compiled
 def without_gap(pages: Pages, indices: NDArray[np.int64]) -> int:
-    """Return how many writes to the pages at *indices*, one after another, are in the file or at its end."""
+    """Return how many of the writes to the pages *indices*, in this order, come before the first with a gap.
+
+    A write at the file's end moves the end by a page; a write farther behind leaves a gap.
+    """
     end = pages.size[0]
     for i in range(len(indices)):
         if indices[i] > end:
@@ -100,7 +106,10 @@ def delayed_extent(pages: Pages, page: int) -> tuple[int, int]:
 
 @compiled
 def extent_before(pages: Pages, page: int) -> int:
-    """Return the last page before *page* that is not a hole; -1: all are holes."""
+    """Return the last page before *page* that is not a hole; -1: all are holes.
+
+    A hole for which a block is held does not count as a hole here.
+    """
     for i in range(page - 1, -1, -1):
         if pages.states[i] != HOLE:
             return i
@@ -169,9 +178,9 @@ def mark_written(states: NDArray[np.uint8], page: int, count: int) -> None:
 
 @compiled
 def hole_from(states: NDArray[np.uint8], page: int, end: int) -> tuple[int, int]:
-    """Return the first hole of pages *page* to *end*, and the number of holes that follow; (*end*, 0): none.
+    """Return the first hole from *page* on and before *end*, and the number of holes in its run up to *end*.
 
-    A hole for which a block is held counts.
+    (*end*, 0): there is no hole.  A hole for which a block is held counts.
     """
     first = page
     while first < end and states[first] & ~np.uint8(HELD) != HOLE:
@@ -202,7 +211,10 @@ def run_alike(pages: Pages, page: int, at_most: int) -> int:
 
 @compiled
 def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
-    """Return how many pages from *page* on wait to be mapped, at most *at_most*; a held block is no block."""
+    """Return how many pages in a row from *page* on are dirty and wait to be mapped, at most *at_most*.
+
+    0: *page* does not wait.  A held block is no block.
+    """
     run = 0
     while run < at_most and page + run < len(pages.states):
         if pages.states[page + run] & (DELAYED | MAPPED) != DELAYED:
@@ -213,7 +225,7 @@ def awaiting_run(pages: Pages, page: int, at_most: int) -> int:
 
 @compiled
 def unplaced_around(pages: Pages, page: int, start: int, end: int) -> tuple[int, int]:
-    """Return the run around *page* within pages *start* to *end* without blocks and held blocks.
+    """Return the run around *page*, from *start* on and before *end*, without blocks and held blocks.
 
     The result is the first page of the run and the page behind the last.
     """
@@ -286,7 +298,7 @@ def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most
 
 @compiled
 def last_used(pages: Pages) -> int:
-    """Return the last page that is not a hole; -1: all are holes."""
+    """Return the last page that is not a hole, even behind the file's end, as `extent_before`; -1: none."""
     return extent_before(pages, len(pages.states))
 
 
@@ -315,7 +327,10 @@ def count_extents(pages: Pages, first: int, end: int) -> int:
 
 @compiled
 def fill_extents(pages: Pages, first: int, end: int, table: NDArray[np.int64]) -> None:
-    """Write the extents that `count_extents` counts into the rows of *table*: page, block, pages."""
+    """Write the extents that `count_extents` counts into the rows of *table*, which must be as many.
+
+    A row has the first page, the first block (from the file's base), and the number of pages before *end*.
+    """
     row = -1
     for page in range(first, end):
         if _starts_extent(pages, page):

@@ -132,5 +132,5 @@ def _longest(queues: list[RunQueue]) -> int:
 
 
 def shortest(queues: list[RunQueue]) -> int:
-    """Return the first processor with the shortest queue."""
+    """Return the number of the first processor with the shortest queue."""
     return min(range(len(queues)), key=lambda cpu: len(queues[cpu]))

@@ -441,16 +441,17 @@ def cond_resched(task: Task) -> Park | None:
 def work(task: Task, ns: int) -> Wait:
     """Let *task* work for *ns*, and for the time that it owes to interrupts.  Yield the result.
 
-    With a scheduler it can be preempted at any time.
+    A task with a scheduler can be preempted at any time.
     """
     ns, task.owed_ns = ns + task.owed_ns, 0
     return ns if task.scheduler is None else task.scheduler.work(task, ns)
 
 
 def sleep(task: Task, ns: int, waits_for: str) -> Steps:
-    """Let *task* sleep for *ns*, with or without a scheduler; *waits_for* is the cause.  Use: `yield from`.
+    """Let *task* sleep for *ns*, with or without a scheduler.  Use: `yield from`.
 
-    It gives up its seat, and goes on later if no processor is free then.
+    *waits_for* is the cause under which the task counts the time.  The task gives up its seat, and goes on
+    later if no processor is free then.
     """
     task.waits_for = waits_for
     if task.scheduler is not None:

@@ -92,7 +92,10 @@ class RunQueue:
         return len(self._heap)
 
     def wakes(self, task: Task, current: Task, now_ns: int) -> None:
-        """Add *task*, which wakes at *now_ns* while *current* has the processor, with a fair virtual time."""
+        """Add *task*, which wakes at *now_ns* while *current* has the processor.
+
+        The task gets the virtual time that `SchedulerRules` describe.
+        """
         self.go_on(current, now_ns)
         rules, floor_ns = self._rules, self.floor_ns
         if rules.keeps_lag:
@@ -159,7 +162,7 @@ class RunQueue:
     def takes_over(self, task: Task) -> bool:
         """Return whether the first waiting task preempts *task*, which runs; one must wait.
 
-        It does if *task* was far enough ahead in virtual time when the first task woke
+        The first task does if *task* was far enough ahead in virtual time when the first task woke
         (check_preempt_wakeup).
         """
         _, _, beyond_ns, first = self._heap[0]

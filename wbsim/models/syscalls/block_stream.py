@@ -61,7 +61,10 @@ class BlockStream:
         return sum(int(of_file.sizes.sum()) for of_file in self._blocks)
 
     def steps_for(self, count: int) -> int:
-        """Return the number of calls, from the first on, that write *count* bytes; at most all calls."""
+        """Return the fewest calls, from the first of the stream on, that write at least *count* bytes.
+
+        At most ``total``, if all calls write less.
+        """
         in_turn = zip_longest(*(of_file.sizes.tolist() for of_file in self._blocks), fillvalue=0)
         sizes = [size for turn in in_turn for size in turn if size]
         return min(int(np.searchsorted(np.cumsum(sizes), count)) + 1, self.total)

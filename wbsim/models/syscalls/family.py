@@ -76,7 +76,7 @@ class Family:
     def system_ns_of(self, children: Sequence[Process]) -> int:
         """Return the system time (ns) of some *children*, as of a job, and of the workers of their rings.
 
-        It is work in the kernel, spinning and interrupts so far, as time(1) sees it.
+        The time is work in the kernel, spinning and interrupts so far, as time(1) sees it.
         """
         workers = [worker for child in children for worker in self._workers_of.get(child, ())]
         return sum(system_ns(child.task, child.spent) for child in (*children, *workers))

@@ -193,9 +193,10 @@ class Latency:
         return {middle_of(number): int(entry.total) for number, entry in numbered if entry.total}
 
     def slowest(self) -> Slowest:
-        """Return the calls of the longest octaves that together have at most `SLOWEST` of the calls.
+        """Return the slowest calls: those of the longest octaves with together at most 1 % of all calls.
 
-        At least one call must have been counted.
+        An octave is from one power of two (ns) to the next.  The longest one with calls always belongs to the
+        result (`SLOWEST`).  At least one call must have been counted.
         """
         of_groups = [sum(int(entry.total) for entry in group) for group in self._groups]
         most = SLOWEST * sum(of_groups)

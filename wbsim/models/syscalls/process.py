@@ -116,7 +116,7 @@ class Process(SyncingWriter):
         """Return the directory at *path*, opened; make it if it does not exist (mkdir -p).
 
         Use: `yield from`.
-        It counts as a mkdir(2) only if time passed.
+        The call counts as a mkdir(2) only if time passed.
         """
         sb, began_ns = self._mount_of(path), self._env.now
         self.began(0)

@@ -103,7 +103,7 @@ class Ring:
     def drain(self) -> Steps:
         """Let the process sleep until no write is in flight.  Use: `yield from`.
 
-        It does so before it closes its files.
+        The process does so before it closes its files.
         """
         while self.in_flight:
             yield self.wait()
@@ -116,9 +116,9 @@ class Ring:
         return self._ticks.get(inode) == self._env.now // self._tick_ns and inode not in self._busy
 
     def tick_left_ns(self) -> int:
-        """Return how long the current tick lasts (ns).
+        """Return the time (ns) until the current tick ends.
 
-        Joined calls may not cross its end, because the file's times are old then.
+        Joined calls may not cross the end of a tick, because the file's times are old then.
         """
         return self._tick_ns - self._env.now % self._tick_ns
 

@@ -132,8 +132,8 @@ class Stream:
         """Write the next *count* pages, or parts of pages; several calls may be one event.
 
         Use: `yield from`.
-        It ends early if ``until_ns`` comes before, but never within a call.  With a ring, some writes may
-        still be in flight.
+        The steps end early if ``until_ns`` comes before, but never within a call.  With a ring, some writes
+        may still be in flight.
 
         Raises:
             NoSpace: too few blocks are free for a write.
@@ -232,7 +232,7 @@ class Stream:
     def steps_for(self, count: int) -> int:
         """Return how many pages, or parts of pages, the calls for the first *count* bytes write.
 
-        Calls are whole, so this may be more than *count*, but at most ``total``.
+        The result is at most ``total``.  Calls are whole, so the last one may end behind the *count* bytes.
         """
         calls = -(-count * self._a_page // (PAGE_BYTES * self._pages))
         return min(self.total, calls * self._pages)

@@ -49,7 +49,7 @@ class SyncingWriter(Writer):
     def write_sync(self, inode: Inode, datasync: bool) -> Steps:
         """Do what O_SYNC or, with *datasync*, O_DSYNC adds to a write(2) of *inode*.  Yield the result.
 
-        It counts in the latency of the write, not of an fsync(2) (generic_write_sync).
+        The time counts in the latency of the write, not of an fsync(2) (generic_write_sync).
         """
         return self._syncs.fsync(self.thread, inode, datasync)
 

@@ -105,7 +105,7 @@ class TimedCaller(Caller):
     def end_call(self, latency: Latency, ago_ns: i64 = 0) -> None:
         """Count in *latency* the call that ended *ago_ns* before now, with its waits.
 
-        The next call may begin there.
+        The next call may begin at the end of this one.
         """
         task, now = self.task, i64(self._env.now)
         end_ns = now - ago_ns
@@ -114,21 +114,24 @@ class TimedCaller(Caller):
         task.waited_ns = task.longest_wait_ns = 0
 
     def ends(self, latency: Latency, ready: Park | None) -> Wait | None:
-        """End a call, at once or after the wait *ready*.  Yield the result, unless it is None."""
+        """End a call, which *latency* counts, at once or after the wait *ready*.
+
+        Yield the result, unless it is None.
+        """
         if ready is not None:
             return self.ends_after(latency, ready)
         self.end_call(latency)
         return None
 
     def ends_after(self, latency: Latency, wait: Wait) -> Steps:
-        """Wait for *wait*, which may be 0, and end the call then.  Yield the result."""
+        """Wait for *wait*, which may be 0, and end the call, which *latency* counts.  Yield the result."""
         yield wait
         self.end_call(latency)
 
     def returns(self) -> Wait | None:
         """Return to user mode: give the processor to another task that should have it (cond_resched).
 
-        Yield the result, unless it is None.  It also ends a stat, bulkstat or unlink, which it must follow.
+        Yield the result, unless it is None.  A stat, bulkstat or unlink, which this must follow, ends then.
         """
         ready, latency = cond_resched(self.task), self.returning
         if latency is None:

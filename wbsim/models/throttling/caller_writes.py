@@ -45,9 +45,9 @@ class RecentDirtier(Member, Dirtier):
 
 
 def lowered(limit: int, dirtiers: Proportions, dirtier: RecentDirtier) -> int:
-    """Return *limit* (pages) less up to an eighth, by *dirtier*'s share of the recent dirtying.
+    """Return *limit* (pages) less up to an eighth of it, by *dirtier*'s share of the recent dirtying.
 
-    The share is aged first (task_dirty_limit).
+    *dirtiers* counts the pages that all writers dirty.  The share is aged first (task_dirty_limit).
     """
     dirtiers.age(dirtier)
     return limit - limit // 8 * dirtier.recent // dirtiers.whole
@@ -86,7 +86,7 @@ class CallerWrites(Throttle):
     def start(
         self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
     ) -> None:
-        """See `Throttle`."""
+        """See `Throttle.start`."""
         self._congestion_wait = congestion_wait
         self._flushers = flushers
         self._write_back = write_back
@@ -94,11 +94,11 @@ class CallerWrites(Throttle):
             wb.bandwidth.start((self._initial_bandwidth or 0) // PAGE_BYTES)
 
     def dirtier(self) -> RecentDirtier:
-        """See `Throttle`."""
+        """See `Throttle.dirtier`."""
         return RecentDirtier()
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """See `Throttle`: bdi_update_bandwidth at most every 200 ms, if the era estimates the bandwidth."""
+        """See `Throttle.wrote`: bdi_update_bandwidth, at most every 200 ms; without estimates, nothing."""
         bandwidth, now, hz = wb.bandwidth, self._env.now // self._jiffy_ns, self._hz
         elapsed = now - bandwidth.stamp
         if self._initial_bandwidth is None or elapsed < hz // 5:
@@ -109,22 +109,22 @@ class CallerWrites(Throttle):
         bandwidth.stamp = now
 
     def share(self, wb: Wb, pages: int) -> int:
-        """See `Throttle`: bdi_dirty_limit, at most what the other contexts leave (clip_bdi_dirty_limit)."""
+        """See `Throttle.share`: bdi_dirty_limit, at most what other contexts leave (clip_bdi_dirty_limit)."""
         rest = max(pages - self._cache.dirty_and_writeback, 0) + wb.dirty_and_writeback
         return min(self._shares.share(wb, pages), max(rest, 0)) if len(self._cache.wbs) > 1 else pages
 
     def poll_pages(self, wb: Wb, dirtier: RecentDirtier) -> int:
-        """See `Throttle`."""
+        """See `Throttle.poll_pages`."""
         return EXCEEDED_POLL_PAGES if wb.dirty_exceeded else self._ratelimit_pages
 
     def passes(self, wb: Wb, dirtier: RecentDirtier) -> bool:
-        """See `Throttle`: these kernels have no BDP_ASYNC, so a worker asks `balance`."""
+        """See `Throttle.passes`: always False, because these kernels have no BDP_ASYNC."""
         return False
 
     def balance(self, thread: Thread, wb: Wb, dirtier: RecentDirtier) -> Steps:
-        """Let *thread* write back 1.5 times the dirtied pages, or wait until other threads did.
+        """Let *thread* write back 1.5 times the pages dirtied since the last check, or wait until others did.
 
-        Use: `yield from`.  Below the limits it goes on at once.  Background writeback may start
+        Use: `yield from`.  Below the limits the thread goes on at once.  Background writeback may start
         (balance_dirty_pages).
         """
         cache, flushers, start_ns = self._cache, self._flushers, self._env.now

@@ -72,7 +72,8 @@ class Limit:
     def update(self, now: int, threshold: int, dirty_and_writeback: int) -> None:
         """Let ``limit`` (pages) follow *threshold* (pages), at most every 200 ms; *now* in jiffies.
 
-        It rises at once, and falls slowly, but not below *dirty_and_writeback* (update_dirty_limit).
+        The limit rises at once, and falls slowly, but not below *dirty_and_writeback* pages.
+        Stands for update_dirty_limit.
         """
         if now - self._stamp < self._hz // 5:
             return
@@ -124,7 +125,7 @@ class Control:
     def position_ratio(self, thresholds: Thresholds) -> int:
         """Return by how much the rate of writers must change, in 10-bit fixed point: 1024 keeps the rate.
 
-        It is 0 from the hard limit on (bdi_position_ratio).
+        0 from the hard limit on (bdi_position_ratio).
         """
         dirty_and_writeback, wb_dirty, avg_write = (
             self._cache.dirty_and_writeback,
@@ -156,7 +157,7 @@ class Control:
     def max_pause(self) -> int:
         """Return the longest pause (jiffies), at most 200 ms (bdi_max_pause).
 
-        It is shorter while few pages of the context are dirty.
+        The pause is shorter while few pages of the context are dirty.
         """
         divisor = 1 + self.bandwidth.avg_write // roundup_pow2(1 + self._hz // 8)
         return int(min(self.wb.dirty_and_writeback // divisor + 1, max(self._hz // 5, 1)))
@@ -229,28 +230,28 @@ class IoLessThrottle(Throttle):
         self.controls: dict[Wb, Control] = {}
 
     def dirtier(self) -> PausedDirtier:
-        """See `Throttle`."""
+        """See `Throttle.dirtier`."""
         return PausedDirtier()
 
     def share(self, wb: Wb, pages: int) -> int:
-        """See `Throttle`."""
+        """See `Throttle.share`."""
         return self._shares.share(wb, pages)
 
     def start(
         self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
     ) -> None:
-        """See `Throttle`."""
+        """See `Throttle.start`."""
         self._flushers = flushers
         for wb in wbs:
             share = partial(self._shares.share, wb)
             self.controls[wb] = Control(wb, self._cache, self._limit, self._spec, share)
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """See `Throttle`: wb_update_bandwidth."""
+        """See `Throttle.wrote`: wb_update_bandwidth."""
         self.controls[wb].update(self._env.now // self._jiffy_ns, since_ns // self._jiffy_ns, None)
 
     def poll_pages(self, wb: Wb, dirtier: PausedDirtier) -> int:
-        """See `Throttle`."""
+        """See `Throttle.poll_pages`."""
         if wb.dirty_exceeded:
             return min(dirtier.nr_dirtied_pause, EXCEEDED_POLL_PAGES)
         return dirtier.nr_dirtied_pause
@@ -258,7 +259,8 @@ class IoLessThrottle(Throttle):
     def balance(self, thread: Thread, wb: Wb, dirtier: PausedDirtier) -> Steps:
         """Let *thread* sleep as long as this task's share of the bandwidth demands.  Use: `yield from`.
 
-        Below the thresholds it goes on at once.  Background writeback may start (balance_dirty_pages).
+        Below the thresholds the thread goes on at once.  Background writeback may start
+        (balance_dirty_pages).
         """
         jiffy_ns = self._jiffy_ns
         start = self._env.now // jiffy_ns
@@ -275,7 +277,7 @@ class IoLessThrottle(Throttle):
         self._start_background(wb)
 
     def passes(self, wb: Wb, dirtier: PausedDirtier) -> bool:
-        """See `Throttle`."""
+        """See `Throttle.passes`."""
         passes = self._pause(wb, dirtier, self._env.now // self._jiffy_ns) is None
         self._start_background(wb)
         return passes
@@ -325,9 +327,9 @@ class IoLessThrottle(Throttle):
     def carry(self, dirtier: PausedDirtier, pause: int, period: int, now: int, pages: int) -> None:
         """Settle the account of *dirtier*, whose pause is too short to be made: the next one makes up for it.
 
-        *pause*, *period* and *now* are jiffies; *pages* those that it has dirtied.  A pause below 0 means
-        that the task has thought for longer than it should have slept.  If that is more than a second, this
-        credit is dropped.
+        *period*: the jiffies that its dirtied *pages* take at its rate limit.  *pause*: what is left of these
+        at *now* (jiffies).  Below 0, the task has thought for longer than it should have slept.  If that is
+        more than a second, this credit is dropped.
         """
         if pause < -self._hz:
             dirtier.paused_when = now
@@ -340,7 +342,9 @@ class IoLessThrottle(Throttle):
 
 
 def poll_interval(dirty_and_writeback: int, limit: int) -> int:
-    """Return the pages until the next check: the farther from the *limit* (pages), the rarer the checks.
+    """Return the pages that a writer dirties until its next check: more, the farther the *limit* is.
+
+    *dirty_and_writeback* and *limit* are numbers of pages.
 
     >>> poll_interval(1_000, 5_096), poll_interval(5_000, 5_096)
     (64, 8)

@@ -59,7 +59,7 @@ class InodeLocks(NamedTuple):
 def shared_locks(parts: Parts, rules: InodeRules) -> SharedLocks:
     """Return the locks that all superblocks of a machine share; the machine calls this once.
 
-    Locks of eras that have them are made and counted here.
+    *parts* makes and counts those locks that the era of *rules* has.
     """
     lines = parts.lines
     sb_list = None if parts.inode_lock is None else lines(parts.inode_lock)
@@ -247,7 +247,7 @@ class SuperblockInodes:
     def forget(self, inodes: int) -> None:
         """Count *inodes* fewer cached inodes, in no time; the share of inodes with pages stays as it is.
 
-        There must be as many.  An eviction and the end of a file call this.
+        At least *inodes* must be cached.  An eviction and the end of a file call this.
         """
         paged = -(-self.paged * inodes // self.cached)
         self.paged -= paged
@@ -276,7 +276,7 @@ class SuperblockInodes:
     def room_left(self) -> int:
         """The number of inodes that still fit into memory before kswapd begins; 0: memory is full.
 
-        Until then no task evicts inodes, which is another pace, so `Pace` reckons only up to this number.
+        Until then no task evicts inodes.  `Pace`, which computes the rest of a program, stops at this number.
         """
         return max(0, self._cache.room - self._cache.cached_inodes)
 

@@ -39,7 +39,7 @@ class Flight:
     def takes(self, whole: Flight) -> bool:
         """Return whether more pages of this flight's file may join it.
 
-        They may if it is not closed, and *whole*, the superblock's flight now, is the one it was made in.
+        They may if this flight is not closed and was made in *whole*, which is the superblock's flight now.
         """
         return self._whole is whole and not self._closed
 
@@ -148,9 +148,10 @@ class MountedSuperblock(Superblock):
         return self.flight.pages + sum(flight.pages for flight in self._landing)
 
     def directory(self, thread: Thread, path: str) -> Generator[Wait, None, Any]:
-        """Return the directory at *path*; make it if it does not exist.  Use: `yield from`.
+        """Return the directory at *path*, as `Names.create` takes it; make it if it does not exist.
 
-        The root exists since mkfs.  If another process is making the directory, *thread* waits for that.
+        Use: `yield from`.  The root exists since mkfs.  If another process is making the directory, *thread*
+        waits for that.
         """
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)

@@ -29,9 +29,10 @@ class Options(NamedTuple):
 def options_of(
     modelled: Sequence[str], real: Collection[str], dropped: Sequence[str] = (), common: str = ""
 ) -> Options:
-    """Return the options of a program that has those of *real*, without dashes; the rest is refused.
+    """Return the `Options` of a program: *modelled* and *dropped*, with dashes, and the refusals.
 
-    *common* are options that every program has, such as help.
+    *real* are all options of the program, without dashes; those that are neither are refused.  *common* are
+    options that every program has, such as help: they are not listed, with blanks between them.
 
     >>> options_of(("-s",), ("s", "c", "size"), common="size").refusals
     {'-c': ''}
@@ -156,7 +157,7 @@ def is_whole(text: str) -> bool:
 
 
 def one_line(lines: Sequence[str], program: str) -> str:
-    """Return the only one of *lines*.
+    """Return the only one of *lines*; *program* is the name for the error.
 
     Raises:
         CommandError: *lines* has several lines.

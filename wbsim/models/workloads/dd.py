@@ -99,7 +99,7 @@ class DdSpec(WorkloadSpec):
         return self
 
     def paths_of(self, number: int) -> list[str]:
-        """Return the path of the stream with this *number*, in a list that is empty if it has no name."""
+        """Return a list with the path of the stream with this *number* (from 0); empty: it has no name."""
         if number >= len(self.names):
             return []
         return [plain_path(f"{self.directories[number % len(self.directories)]}/{self.names[number]}")]
@@ -271,8 +271,8 @@ def dd(
 ) -> FileWriters:
     """Return the running streams, which begin at *start_ns*; *on_end* is called when the last one ends.
 
-    A stream ends when its file is written, synced if *spec* says so, and closed.  *program_scale*: the factor
-    on the program's own times.
+    A stream ends when its file is written, synced if *spec* says so, and closed.  *parts* makes the threads
+    of the streams, and *calls* their system calls.  *program_scale*: the factor on the program's own times.
     """
     fits = not (spec.bs % PAGE_BYTES and PAGE_BYTES % spec.bs)
     pages, calls_a_page = (max(1, spec.bs // PAGE_BYTES), max(1, PAGE_BYTES // spec.bs)) if fits else (1, 1)

@@ -190,7 +190,7 @@ class FileWriters(Program):
     def share_done(self) -> float:
         """The share of the pages, or of the bytes to write, that is written (0 to 1).
 
-        It is 1 only once all processes have ended.
+        The share is 1 only once all processes have ended.
         """
         if self._is_over:
             return 1.0

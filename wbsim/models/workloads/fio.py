@@ -81,7 +81,7 @@ class RandomMap:
             self._bitmap[-1] = np.int64(-1) << np.int64(blocks % _BITS)
 
     def take(self, count: int) -> NDArray[np.int64]:
-        """Return the next *count* blocks, which are written then; as many must be left."""
+        """Return the numbers of the next *count* blocks, which are written then; as many must be left."""
         while len(self._draws) < count:
             more = self._random.integers(0, self._blocks, _DRAWS)
             self._draws = np.concatenate([self._draws, more])
@@ -92,9 +92,10 @@ class RandomMap:
 
 @compiled
 def next_free(bitmap: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
-    """Replace each of *draws* by the block that is written for it, one after another; set its bit.
+    """Replace each of *draws*, block numbers, by the block that is written for it, one after another.
 
-    A block that was written before gives way to the next one that was not, by way of the end.
+    *bitmap* has a bit for each block, which is set once the block is written.  A block that was written
+    before gives way to the next one that was not, by way of the end.
     """
     for i in range(len(draws)):
         word, bit = divmod(draws[i], _BITS)
@@ -281,7 +282,7 @@ class FioSpec(WorkloadSpec):
             raise BadValue(f"{setting} blocks must be whole pages or divide one", "bs")
 
     def fits(self, number: int) -> bool:
-        """Return whether all blocks of a job are whole pages, or parts that divide a page."""
+        """Return whether all blocks of job *number* (from 0) are whole pages, or parts that divide a page."""
         bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
         if self.of_job("bs_max", number) is not None or self.of_job("norandommap", number):
             return False
@@ -302,7 +303,7 @@ class FioSpec(WorkloadSpec):
         return self.names[0] if len(set(self.names)) == 1 else ""
 
     def directory_of(self, number: int) -> str:
-        """Return the directory for the files of the job with this *number*."""
+        """Return the directory for the files of the job with this *number* (from 0)."""
         return self.directories[number % len(self.directories)]
 
     @property
@@ -349,7 +350,7 @@ class FioSpec(WorkloadSpec):
 
     @classmethod
     def fields_of(cls, lines: Sequence[str], changes: Changes = NO_CHANGES) -> Inputs:
-        """See `WorkloadSpec.fields_of`."""
+        """See `WorkloadSpec.fields_of`; *changes* are those of a configuration in the jobs of the command."""
         return parse_command(one_line(lines, "fio"), changes)
 
 
@@ -424,7 +425,8 @@ def fio(
 ) -> FileWriters:
     """Return a running fio, which begins at *start_ns* and ends with its last write or fsync.
 
-    *program_scale*: the factor on the program's own times.  *on_end* is called at its end.
+    *parts* makes the threads and random numbers of the jobs of *spec*, and *calls* their system calls.
+    *program_scale*: the factor on the program's own times.  *on_end* is called at the end.
     """
     paths = spec.paths()
     return FileWriters(

@@ -44,7 +44,7 @@ class Job(NamedTuple):
 def jobs_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Inputs], list[str]]:
     """Return the jobs that a fio command *line* asks for, each with all of its options, and what was dropped.
 
-    *changes* are those of a configuration.
+    What was dropped are options without effect here.  *changes* are those of a configuration (`Changes`).
 
     >>> (job,), dropped = jobs_of("fio --name=a --rw=write --size=4k --group_reporting")
     >>> job["filesize"], dropped

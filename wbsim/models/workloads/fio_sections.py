@@ -71,7 +71,7 @@ NO_CHANGES: Final = Changes()
 def sections_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Section], list[str]]:
     """Return the jobs of a fio command *line*, and those of its options that change only its report.
 
-    *changes* are those of a configuration.
+    *changes* are those of a configuration (`Changes`).
 
     >>> sections, report = sections_of("fio --minimal --bs=4k --name=a --name=b")
     >>> [[option.text for option in section] for section in sections], report
@@ -198,8 +198,9 @@ def _sections(path: Path, texts: Mapping[str, str]) -> Iterator[Section]:
 
 
 def lines_of(path: Path, including: Mapping[Path, str] = MappingProxyType({})) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a job file that are not empty, without comments, each with its place.
+    """Yield the place (FILE:NUMBER) and the text of each line of a job file, without comments.
 
+    Empty lines are left out.  The lines of an included file replace the line that includes it.
     *including*: the files that include this one, the outermost first, each with the place of its line.
 
     Raises:

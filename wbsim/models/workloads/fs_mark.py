@@ -272,7 +272,8 @@ def fs_mark(
 ) -> FsMark:
     """Return a running fs_mark, which begins at *start_ns*; *on_end* is called at its end.
 
-    *program_scale*: the factor on the program's own times.
+    *parts* makes the threads of the processes of *spec*, and *calls* their system calls.  *program_scale*:
+    the factor on the program's own times.
     """
     plan = Plan(
         spec.processes, spec.loops, spec.files, _write_pages(spec), spec.directories, spec.subdirs,

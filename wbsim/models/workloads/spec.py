@@ -189,7 +189,7 @@ class WorkloadSpec(Spec):
 
     @classmethod
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
-        """Return the fields that the command *lines* give; several lines run at once.
+        """Return the fields of the spec, by name, that the command *lines* give; several lines run at once.
 
         Raises:
             CommandError: a line cannot be read, or asks for something that is not modelled.
@@ -213,13 +213,13 @@ class WorkloadSpec(Spec):
 
     @property
     def bytes_each(self) -> int:
-        """The length of each file (bytes), if all files have the same length."""
+        """The length of each file (bytes), if all have the same; otherwise the spec overrides `makes`."""
         raise NotImplementedError
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
         """Yield each directory, the number of files made there, and the length of each (bytes).
 
-        Checks of the room on a mount and `total_bytes` use it; the run is no part of it.
+        Checks of the room on a mount and `total_bytes` use this; the run does not.
         """
         files = self.total_files // len(self.directories)
         for directory in self.directories:

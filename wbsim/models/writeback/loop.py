@@ -69,7 +69,7 @@ class Writeback:
         return self._tests_share and wb.dirty > self._throttle.share(wb, threshold)
 
     def perform(self, thread: Thread, wb: Wb, work: Work) -> Steps:
-        """Write *work* on *wb*, slice by slice, until nothing is left to do.  Yield the result.
+        """Let *thread* do *work* on *wb*, slice by slice, until nothing is left to do.  Yield the result.
 
         ``work.done`` completes then.  If the era sets nr_to_write, each slice may write that many pages, even
         if *work* has fewer left (wb_writeback).
@@ -124,15 +124,16 @@ class Writeback:
     def write_inodes(self, thread: Thread, wb: Wb, pages: int) -> Generator[Wait, None, int]:
         """Let a throttled writer do the flusher's work on the lists of *wb* (to 3.1).  Use: `yield from`.
 
-        It writes up to *pages* pages; return those taken off this budget (writeback_inodes_wbc).
+        *thread* writes up to *pages* pages.  Return the pages taken off this budget, as `Slice` counts them
+        (writeback_inodes_wbc).
         """
         return (yield from self.pass_over(thread, wb, Work("background"), pages)).wrote
 
     def pass_over(self, thread: Thread, wb: Wb, work: Work, pages: int) -> Generator[Wait, None, Slice]:
-        """Pass once over the inodes of *wb* that are due now; return what was written.  Use: `yield from`.
+        """Pass once over the inodes of *wb* that are due now, and return the `Slice`.  Use: `yield from`.
 
-        The pass ends at *pages* pages.  pdflush and throttled writers make such passes
-        (generic_sync_sb_inodes).
+        *work* says which inodes are due.  The pass ends at *pages* pages.  pdflush and throttled writers make
+        such passes (generic_sync_sb_inodes).
         """
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()

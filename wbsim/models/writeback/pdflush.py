@@ -144,7 +144,10 @@ class Pdflush(Flushers):
         return self.bdis[wb] in self.claimed
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
-        """See `Flushers.queue`; a sync(2) starts one job for all dirty pages, and then writes them itself."""
+        """See `Flushers.queue`: always None, so the caller does *work* itself.
+
+        The first "start" work of a sync(2) also gives an idle thread one job for all dirty pages.
+        """
         if work.reason == "start" and work.sb is None and self._asked_ns != self._env.now:
             self._asked_ns = self._env.now
             self.operation(Work("background", work.nr_pages))

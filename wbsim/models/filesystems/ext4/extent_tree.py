@@ -44,7 +44,7 @@ class Leaf:
 
 
 class ExtentTree:
-    """The extents of a file, by their first pages.
+    """The extents of a file, by their first pages.  Block numbers are those of the filesystem.
 
     * ``leaves``: the leaves in the order of their pages.  While the inode holds all extents, it is the only
       leaf, with `NO_BLOCK`.
@@ -157,8 +157,8 @@ class ExtentTree:
     def append(self, page: int, block: int, length: int, unwritten: bool = False) -> bool:
         """Add *length* pages from *page* on to an extent that they touch; return False if there is none.
 
-        The blocks begin at *block*, and the extent must be *unwritten* as well, or written.  This needs no
-        room.
+        The pages' blocks begin at *block*, and are *unwritten* or written.  The extent must touch them on
+        disk, too, and be of the same type.  This needs no room.
         """
         pages = self.leaf_of(page).pages
         place = bisect_right(pages, page)
@@ -175,10 +175,10 @@ class ExtentTree:
         return False
 
     def convert(self, page: int, length: int) -> int:
-        """Convert the unwritten extents of *length* pages from *page* on, and merge them with neighbours.
+        """Convert unwritten extents that begin in *length* pages from *page* on; merge them with neighbours.
 
-        Return the block of the only leaf if the inode takes its extents (ext4_ext_try_to_merge_up), otherwise
-        `NO_BLOCK`.
+        Return the block of the only leaf, which the caller frees, if the inode takes the leaf's extents
+        (ext4_ext_try_to_merge_up).  Otherwise, return `NO_BLOCK`.
         """
         freed, end = NO_BLOCK, page + length
         while page < end:

@@ -32,7 +32,7 @@ def kept_blocks(blocks: int, descriptor_blocks: int, group_inodes: int) -> int:
     """Return how many of *blocks* mke2fs uses: all, or only full groups if the rest is too small for a group.
 
     The rest needs bitmaps, an inode table, a copy of the superblock if its number has one, and 50 blocks
-    (ext2fs_initialize).
+    (ext2fs_initialize).  *descriptor_blocks* and *group_inodes* as in `Geometry`.
 
     >>> kept_blocks(3 * 32_768 + 563, 128, 8_192), kept_blocks(3 * 32_768 + 693, 128, 8_192)
     (98304, 98997)
@@ -85,7 +85,7 @@ class Geometry(NamedTuple):
         return min(GROUP_BLOCKS, self.blocks - group * GROUP_BLOCKS)
 
     def head_blocks(self, group: int) -> int:
-        """Return how many blocks at the start of *group* mkfs uses."""
+        """Return how many blocks at the start of *group* mkfs uses, for metadata and for the journal."""
         return self.metadata_blocks(group) + _journal_blocks(self).get(group, 0)
 
     def free_blocks(self, group: int) -> int:
@@ -109,11 +109,14 @@ class Geometry(NamedTuple):
         return blocks
 
     def group_of(self, inode: int) -> int:
-        """Return the group that the inode of this number lies in."""
+        """Return the group in which the inode with the number *inode*, from 1 on, lies."""
         return (inode - 1) // self.group_inodes
 
     def bitmap_block(self, group: int, inodes: bool) -> int:
-        """Return the block of the bitmap of *group*'s inodes or blocks, at the head of its flex group."""
+        """Return the block of *group*'s inode bitmap if *inodes*, else of its block bitmap.
+
+        The bitmaps lie at the head of the flex group.
+        """
         first = group // self.flex_groups * self.flex_groups
         head = first * GROUP_BLOCKS + (1 + self.descriptor_blocks if _has_superblock(first) else 0)
         return head + (self._described(first) if inodes else 0) + group - first
@@ -142,7 +145,8 @@ class Geometry(NamedTuple):
     def keeps_off_data(self, group: int) -> bool:
         """Return whether files are kept out of *group* as long as other groups have room.
 
-        The first group of a flex group is for directories.  `Mballoc` and `Ext4Names` ask it.
+        The first group of a flex group is for directories if the flex group has at least four groups.
+        `Mballoc` and `Ext4Names` ask for this.
         """
         return self.flex_groups >= _FLEX_GROUPS_WITH_OWN_FIRST and group % self.flex_groups == 0
 

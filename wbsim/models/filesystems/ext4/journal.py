@@ -88,7 +88,7 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """True if a new handle must wait for the next transaction, or for room in the log."""
+        """True if a handle of ``map_credits`` must wait for the next transaction, or for room in the log."""
         return not self._fits(self._spec.map_credits) or self.used_blocks + self._most > self._spec.blocks
 
     def _fits(self, credits_asked: int) -> bool:
@@ -120,9 +120,10 @@ class Journal:
             self._wake_waiters()
 
     def log(self, blocks: Collection[int]) -> None:
-        """Add *blocks* to the running transaction, in no time; it begins with its first block.
+        """Add *blocks*, numbers of the filesystem's blocks, to the running transaction, in no time.
 
-        It commits at the latest when its commit interval is over.
+        The transaction begins with its first block, and holds each block once.  It commits at the latest
+        when its commit interval is over.
         """
         if self.since_ns < 0 and blocks:
             self.since_ns = self._env.now
@@ -133,8 +134,9 @@ class Journal:
             self.transaction[block] = None
 
     def reserve(self, thread: Thread) -> Steps:
-        """Reserve credits for the conversion of one extent (jbd2_journal_start_reserved).  Use: `yield from`.
+        """Reserve ``convert_credits`` for the conversion of one extent.  Use: `yield from`.
 
+        Stands for jbd2_journal_start_reserved.
         *thread* sleeps while half of a transaction is reserved.  `release` gives them back.
         """
         while self.reserved + self._spec.convert_credits > self._most // 2:

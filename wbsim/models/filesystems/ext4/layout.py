@@ -70,11 +70,11 @@ def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
 
 
 def placed_in(start: int, end: int, page: int, count: int, length: int) -> int:
-    """Return the first of the *length* pages that get the blocks held for a window (*start* to *end*).
+    """Return the first of the *length* pages that get the *length* blocks held for a window.
 
-    There are fewer blocks than pages in the window.  Its last pages get them if *page* is among these.  Its
-    first pages get them if these include *count* pages from *page* on.  Otherwise the pages from *page* on
-    get them.
+    The window is pages *start* to *end* (exclusive), and may have more pages than *length*.  Its last pages
+    get the blocks if *page*, the first page of the request, is among these.  Its first pages get the blocks
+    if these include *count* pages from *page* on.  Otherwise the pages from *page* on get the blocks.
 
     >>> placed_in(0, 512, 300, 8, 256), placed_in(0, 512, 16, 8, 256), placed_in(0, 512, 252, 8, 256)
     (256, 0, 252)

@@ -1,7 +1,7 @@
 """The free blocks of an ext4, in groups, and the search of the multiblock allocator.
 
 Stands for ext4_mb_find_by_goal, ext4_mb_scan_groups, ext4_mb_simple_scan_group and ext4_mb_complex_scan_group
-(fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem.
+(fs/ext4/mballoc.c).  Pure.  Block numbers are those of the filesystem, except in `BlockGroup`.
 
 Left out: the groups' locks, CR_BEST_AVAIL_LEN, the order of the lists before 6.17.  Left out also:
 reserved blocks, and blocks that are freed and not yet committed; to 6.1, a group without an aligned
@@ -27,7 +27,11 @@ _LINEAR_SCAN_GROUPS: Final = 16  # MB_DEFAULT_LINEAR_SCAN_THRESHOLD
 
 
 class BlockGroup:
-    """The free runs of one group, ``blocks`` blocks in all, and the number of their buddies of each order."""
+    """The free runs of one group, ``blocks`` blocks in all, and the number of their buddies of each order.
+
+    A buddy of order n is 2 to the power of n free blocks at a multiple of that number.  The methods count
+    blocks from the group's first, which is ``first_block`` of the filesystem.
+    """
 
     __slots__ = ("_buddies", "_runs", "blocks", "first_block", "number")
 
@@ -82,9 +86,9 @@ class BlockGroup:
         self._add(block, length)
 
     def first_of_order(self, order: int) -> int:
-        """Return the first block of the free buddy for a request of *order*; there must be one.
+        """Return the first block of the free buddy for 2 to the power of *order* blocks; there must be one.
 
-        It is the first of the smallest free buddies that are large enough.  Block 0 is the group's first.
+        The buddy, which is not taken, is the first of the smallest free ones that are large enough.
         """
         smallest = next(least for least in range(order, _ORDERS) if self._buddies[least])
         return next(
@@ -116,8 +120,8 @@ class BlockGroup:
     def aligned_piece(self, stripe: int, length: int) -> Free | None:
         """Return the first free piece at a multiple of *stripe* blocks, without taking it, or None.
 
-        The piece has at least *stripe* blocks, and more up to *length* if they are in the same buddies
-        (ext4_mb_scan_aligned).
+        The multiple counts from the start of the filesystem.  The piece has at least *stripe* blocks, and
+        more up to *length* if they are in the same buddies (ext4_mb_scan_aligned).
         """
         for run in self.runs():
             start = run.first + -(self.first_block + run.first) % stripe
@@ -228,8 +232,8 @@ class Mballoc:
     def take_exactly(self, block: int, length: int) -> bool:
         """Take exactly the *length* blocks from *block* on, if all are free and in one group.
 
-        Return whether they were taken.  A file continues this way behind its last block
-        (EXT4_MB_HINT_TRY_GOAL).
+        Return whether they were taken.  A request of one stripe must begin at a multiple of the stripe.  A
+        file continues this way behind its last block (EXT4_MB_HINT_TRY_GOAL).
         """
         if length == self.stripe and block % length:
             return False
@@ -281,10 +285,10 @@ class Mballoc:
                 yield from (Free(group.first_block + run.first, run.size) for run in group.runs())
 
     def check(self) -> None:
-        """Check that free runs lie apart, and that each group is listed by its largest buddy.
+        """Check that free runs lie apart, each group is listed by its largest buddy, and no block is lost.
 
         Raises:
-            LawBroken: blocks are free twice, or a group is not listed by its largest buddy.
+            LawBroken: blocks are free twice or lost, or a group is not listed by its largest buddy.
         """
         for number, group in self.groups.items():
             ends = [run.first + run.size for run in group.runs()]

@@ -159,7 +159,7 @@ class Ext4Names(Names):
         yield inodes.sb_list_add(thread, iget_ns)
 
     def bulkstat(self, caller: Caller) -> Steps:
-        """See `Names.bulkstat`; ext4 has none (`FilesystemSpec.has_bulkstat`)."""
+        """Raise `NotImplementedError`: ext4 has no `Names.bulkstat` (`FilesystemSpec.has_bulkstat`)."""
         raise NotImplementedError
 
     def unlink(self, caller: Caller) -> Steps:

@@ -22,7 +22,8 @@ from wbsim.sim.engine import Task
 class NewBlocks:
     """The choice of blocks in one mounted ext4 with *groups* groups.
 
-    The paged *files* may have blocks held for them.
+    The paged *files* may have blocks held for them.  Block numbers are those of the filesystem.  Each method
+    that takes blocks raises `NoSpace` if none is free.
 
     * ``goals``: the groups in which large files continued last.
     * ``locality_groups``: for each processor, the runs of blocks (first, number) that it keeps for small
@@ -48,8 +49,8 @@ class NewBlocks:
     def hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """Hold blocks for *count* pages of *file* from *page* on, or for more around them; in no time.
 
-        Small files get those of a locality group, which the processor of *task* chooses
-        (ext4_mb_group_or_file).
+        If too few blocks lie together, fewer pages get one.  Small files get blocks of a locality group,
+        which the processor of *task* chooses (ext4_mb_group_or_file).
         """
         goal = self.goal(inode, file, page)
         closed = not file.open and page + count == file.size
@@ -68,7 +69,7 @@ class NewBlocks:
     def grow_tree(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
         """Make room in the tree of *file* for an extent at *page*; return the number of blocks taken, 0 or 1.
 
-        The caller takes them off ``space.unclaimed``.
+        The caller subtracts the number from `Space.unclaimed`.
         """
         if file.tree.has_room(page):
             return 0
@@ -80,8 +81,8 @@ class NewBlocks:
     def goal(self, inode: Ext4Inode, file: Ext4File, page: int) -> int:
         """Return the block near which the search for *page* begins, from the start of the filesystem.
 
-        It follows from the extent next to *page*, or is the start of the inode's goal group; 0 if it lies
-        outside (ext4_ext_find_goal).
+        The block follows from the extent next to *page*, or is the start of the inode's goal group.  Returns
+        0 if that block would lie outside the filesystem (ext4_ext_find_goal).
         """
         goal = file.tree.goal(page)
         if goal == NO_BLOCK:
@@ -92,7 +93,7 @@ class NewBlocks:
         """Take blocks for pages *start* to *end* (exclusive); return the first block and their number.
 
         They lie next to the blocks of a neighbouring page, so that its extent grows.  If that is not
-        possible, the search begins in the group where files continued last.
+        possible, the search begins in the group where files continued last, and may find fewer blocks.
         """
         states, blocks = file.pages.states, file.pages.blocks
         slot, length = inode.number % len(self.goals), end - start
@@ -107,10 +108,10 @@ class NewBlocks:
         return block, length
 
     def of_locality_group(self, task: Task, goal: int, count: int) -> tuple[int, int]:
-        """Take *count* blocks for a small file; return the first, and the number that was found.
+        """Take *count* blocks for a small file, or fewer; return the first block, and the number of blocks.
 
-        They are the next blocks of a run that the processor of *task* keeps, the one next to *goal*.  If none
-        is long enough, a new run is taken.
+        They are the next blocks of a run that the processor of *task* keeps, the one next to block *goal*.
+        If none is long enough, a new run is taken.
         """
         runs = self.locality_groups[task.rank % len(self.locality_groups)]
         enough = [run for run in runs if run[1] >= count]
@@ -125,10 +126,10 @@ class NewBlocks:
         return block, min(count, free)
 
     def find(self, group: int, length: int) -> tuple[int, int]:
-        """Take *length* blocks, searching from *group* on, and return the first and the number.
+        """Take *length* blocks together, or fewer; return the first block and the number of blocks.
 
-        If no block is free, first give up all blocks that are kept for later
-        (ext4_mb_discard_preallocations).
+        The search begins in group *group*.  If no block is free, first give up all blocks that are kept for
+        later (ext4_mb_discard_preallocations).
 
         Raises:
             NoSpace: no block is free even then.

@@ -186,7 +186,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         wbc.nr_to_write -= pages
 
     def budget(self, file: Ext4File, page: int, wbc: WritebackControl) -> int:
-        """See `ExtentMapper.budget`: the quota bump."""
+        """See `ExtentMapper.budget`: the run of pages that wait for blocks raises it, to ``bump_pages``."""
         if wbc.sync_all:
             return wbc.nr_to_write
         return max(wbc.nr_to_write, int(awaiting_run(file.pages, page, self._rules.bump_pages)))

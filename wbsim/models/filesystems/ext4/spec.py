@@ -229,7 +229,7 @@ class Ext4Spec(FilesystemSpec):
 
     @property
     def geometry(self) -> Geometry:
-        """The choices in groups and blocks."""
+        """The layout that mkfs makes of these choices, in groups and blocks."""
         descriptor_blocks = self.descriptors // PAGE_BYTES
         return Geometry(
             kept_blocks(self.size // PAGE_BYTES, descriptor_blocks, self.inodes_per_group),

@@ -1,8 +1,9 @@
 """The free extents of XFS allocation groups as sorted tables, and the search for an allocation.
 
 Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
-(fs/xfs/libxfs/xfs_alloc.c).  Block numbers count from the start of the group.  Pure: no clock, no random
-numbers; compiled by Numba.
+(fs/xfs/libxfs/xfs_alloc.c).  Block numbers count from the start of the group, whose number is *group*.
+Functions that take or free blocks change *spaces* in place, and their callers make room before
+(`FreeTables.with_room`).  Pure: no clock, no random numbers; compiled by Numba.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ _FAR: Final = 1 << 62
 class Spaces(NamedTuple):
     """The free space of all groups.
 
-    * ``by_block`` and ``by_size`` have the free extents of each group: first block -> size, and (size, first
-      block).
+    * ``by_block`` has the free extents of each group: key is the first block, value the size (blocks).
+    * ``by_size`` has them again, without values: key is the size shifted by `SIZE_SHIFT`, plus the first
+      block.
     * ``blocks`` is the number of free blocks of each group.
     * ``longest`` is the length of its longest free extent (pagf_longest; blocks).
     """
@@ -56,7 +58,7 @@ Arrays = tuple[NDArray[Any], ...]
 
 
 def arrays_of(spaces: Spaces) -> Arrays:
-    """Return the arrays of *spaces*, for compiled code.
+    """Return the 18 arrays of *spaces* in the order of its fields, not copied, for compiled code.
 
     A call of compiled code takes 3.2 us with a tuple of arrays, and 6.6 us with tuples of tuples.
     """
@@ -66,7 +68,7 @@ def arrays_of(spaces: Spaces) -> Arrays:
 
 @compiled
 def spaces_of(arrays: Arrays) -> Spaces:
-    """Return the free space whose arrays these are; inverse of `arrays_of`."""
+    """Return the `Spaces` that consists of *arrays*, which are not copied; inverse of `arrays_of`."""
     by_block = Tables(
         Rows(arrays[0], arrays[1], arrays[2], arrays[3], arrays[4]), arrays[5], arrays[6], arrays[7]
     )
@@ -77,7 +79,7 @@ def spaces_of(arrays: Arrays) -> Spaces:
 
 
 class Space(NamedTuple):
-    """The free space of one group."""
+    """The free space of one group: its part of `Spaces`; ``blocks`` and ``longest`` have one number each."""
 
     by_block: Table
     by_size: Table
@@ -87,7 +89,7 @@ class Space(NamedTuple):
 
 @compiled
 def space_of(spaces: Spaces, group: int) -> Space:
-    """Return the free space of the group with the number *group*."""
+    """Return the free space of the group with the number *group*, which shares its arrays with *spaces*."""
     return Space(
         table_of(spaces.by_block, group), table_of(spaces.by_size, group),
         spaces.blocks[group : group + 1], spaces.longest[group : group + 1],
@@ -96,10 +98,11 @@ def space_of(spaces: Spaces, group: int) -> Space:
 
 @compiled
 def needs_search(spaces: Spaces, group: int, length: int) -> bool:
-    """Return whether an allocation of *length* blocks must search both trees for a near extent.
+    """Return whether an allocation of *length* blocks from *group* must search both trees for a near extent.
 
-    It need not if the last block of the tree by size holds all free extents of at least this length
-    (xfs_btree_islastblock in xfs_alloc_ag_vextent_near).  Such a search takes more time.
+    Such a search takes ``search_ns`` of `XfsFlusherCosts` more.  False: the last block of the tree by size
+    (`LAST_BLOCK` extents) holds all free extents of at least this length (xfs_btree_islastblock in
+    xfs_alloc_ag_vextent_near).
     """
     table = table_of(spaces.by_size, group)
     position, index = find(table, length << SIZE_SHIFT)
@@ -112,10 +115,10 @@ def needs_search(spaces: Spaces, group: int, length: int) -> bool:
 
 @compiled
 def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
-    """Take *length* blocks of *group* from the smallest free extent that has as many.
+    """Take *length* blocks of *group* from the start of the smallest free extent that has as many.
 
-    If no extent has as many, take the longest.  Returns the first block and the number of blocks, 0 if no
-    block is free (xfs_alloc_ag_vextent_size).
+    If no extent has as many, take the longest.  Returns the first block and the number of blocks, (0, 0) if
+    no block is free (xfs_alloc_ag_vextent_size).
     """
     space = space_of(spaces, group)
     length = min(length, space.longest[0])
@@ -130,15 +133,19 @@ def take_smallest(spaces: Spaces, group: int, length: int) -> tuple[int, int]:
 
 @compiled
 def take_near(spaces: Spaces, group: int, target: int, length: int) -> tuple[int, int]:
-    """See `FreeSpace.take_near`; returns 0 blocks if no block is free."""
+    """Take *length* blocks of *group* near block *target*, or the longest free extent if none has as many.
+
+    Returns the first block and the number of blocks, (0, 0) if no block is free; see `FreeSpace.take_near`.
+    """
     return take_aligned(spaces, group, target, length, 1)
 
 
 @compiled
 def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int) -> tuple[int, int]:
-    """Take blocks like `take_near`, at a multiple of *unit* blocks if a free extent has room for that.
+    """Take *length* blocks of *group* as `take_near` does, but start at a multiple of *unit* blocks.
 
-    Returns the first block and the number of blocks, (0, 0) if no block is free.
+    The blocks start anywhere if no free extent has *length* + *unit* - 1 blocks.  Returns the first block and
+    the number of blocks, (0, 0) if no block is free.
     """
     space = space_of(spaces, group)
     length = min(length, space.longest[0])
@@ -171,7 +178,10 @@ def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
 
 @compiled
 def give_back(spaces: Spaces, group: int, block: int, length: int) -> bool:
-    """See `FreeSpace.give_back`; returns False and changes nothing if some blocks are free already."""
+    """Free *length* blocks of *group* from *block* on, and join them with the free extents next to them.
+
+    Returns True; or False, and nothing changes, if some of these blocks are free already.
+    """
     space = space_of(spaces, group)
     table, end = space.by_block, block + length
     position, index = find(table, block)

@@ -42,7 +42,8 @@ class FreeTables:
     def with_room(self, changes: int) -> Spaces:
         """Return the tables, with room for *changes* allocations or runs of blocks that are given back.
 
-        Compiled code makes no arrays, so its callers call this first.
+        Compiled code makes no arrays, so its callers call this first.  The new tables may replace the old
+        ones, so the result of an earlier call must not be used.
         """
         if changes > self._room:
             self._room = max(changes, RESERVED)
@@ -59,8 +60,9 @@ class FreeTables:
 class FreeSpace:
     """The free extents of the group with this *number*; they neither overlap nor touch.
 
-    The single extent of a fresh group is two integers.  A second extent, or a call of compiled code, enters
-    the extents into the *tables* of the filesystem.
+    Block numbers count from the start of the group.  At first, *size* blocks from *first* on are free.  The
+    single extent of a fresh group is two integers.  A second extent, or a call of compiled code, enters the
+    extents into the *tables* of the filesystem.
     """
 
     __slots__ = ("_end", "_entered", "_first", "_number", "_tables")
@@ -86,11 +88,14 @@ class FreeSpace:
         return int(self._tables.spaces.longest[self._number])
 
     def extents(self) -> list[Free]:
-        """Return all free extents, by block."""
+        """Return all free extents (blocks), in the order of their first blocks."""
         return [Free(*extent) for extent in self.table().tolist()]
 
     def table(self) -> NDArray[np.int64]:
-        """Return all free extents, by block, as an array (n x 2): first block, size."""
+        """Return all free extents in the order of their first blocks, as an array (n x 2).
+
+        A row has the first block and the number of blocks.
+        """
         if self._entered:
             return entries(self._tables.spaces.by_block, self._number)
         alone = [(self._first, self._end - self._first)] if self._end > self._first else []
@@ -100,7 +105,7 @@ class FreeSpace:
         """Check that free extents lie apart, are counted, and are the same by block and by size.
 
         Raises:
-            LawBroken: blocks are free twice, or free in one tree alone.
+            LawBroken: extents overlap or touch, a count or the longest size is wrong, or the trees differ.
         """
         firsts, sizes = self.table().T
         require(
@@ -123,26 +128,29 @@ class FreeSpace:
             )
 
     def enter(self) -> None:
-        """Enter this group into the tables, for compiled code, unless it is there."""
+        """Enter this group's extents into the tables for compiled code; later calls change nothing."""
         if not self._entered:
             self._entered = True
             if self._end > self._first:
                 give_back(self._tables.with_room(1), self._number, self._first, self._end - self._first)
 
     def with_room(self, changes: int) -> Spaces:
-        """Enter this group into the tables, and return them; see `FreeTables.with_room`."""
+        """Enter this group, and return the tables of all groups, with room for *changes* changes.
+
+        See `FreeTables.with_room`.
+        """
         self.enter()
         return self._tables.with_room(changes)
 
     def arrays_with_room(self, changes: int) -> tuple[NDArray[Any], ...]:
-        """Return the arrays of `with_room` (`free_extents.arrays_of`)."""
+        """Return the arrays of what `with_room` returns for *changes*, in the order of `arrays_of`."""
         self.with_room(changes)
         return self._tables.arrays
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks, or the longest free extent if none has as many, near *target*.
 
-        Returns the first block and the number of blocks, or None if no block is free.
+        Returns the first block and the number of blocks, or None if no block is free.  *target* is a block.
 
         >>> space = FreeSpace(8, 24)
         >>> space.take_near(0, 4), space.take_near(16, 4), space.take_near(0, 100)

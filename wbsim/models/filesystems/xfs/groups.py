@@ -47,9 +47,10 @@ class Group:
         self.cluster = InodeCluster(self, 0, 0)
 
     def update_rmap(self, thread: Thread, rmap_ns: int) -> Steps:
-        """Let *thread* wait for the AGF, and work for *rmap_ns* under it.  Use: `yield from`.
+        """Let *thread* wait for the AGF, work for *rmap_ns* under it, and release it.  Use: `yield from`.
 
-        A transaction releases the AGF when it rolls, so this takes it again (xfs_rmap_finish_one).
+        A transaction releases the AGF when it rolls, so the update of the reverse mapping takes the AGF again
+        (xfs_rmap_finish_one).  The caller adds *rmap_ns* to what *thread* has spent.
         """
         if not self.agf.try_down():
             thread.before_sleep()
@@ -61,7 +62,8 @@ class Group:
     def take(self, blocks: int) -> int:
         """Take *blocks* blocks that lie together, near the group's beginning, in no time; return the first.
 
-        It counts from the start of the group.  The log, inode chunks and directories get blocks this way.
+        The result counts from the start of the group.  The log, inode chunks and directories get blocks this
+        way; the caller subtracts them from ``unclaimed`` of `Space`.
 
         Raises:
             NoSpace: the group has no free extent of *blocks* blocks.
@@ -75,10 +77,12 @@ class Group:
 def lock_group(
     groups: list[Group], thread: Thread, target: Group, length: int
 ) -> Generator[Wait, None, Group]:
-    """Return the first group from *target* on with a free AGF and *length* free blocks; lock its AGF.
+    """Return the first group from *target* on with a free AGF and room for *length* blocks; lock its AGF.
 
-    Use: `yield from`.  If the AGFs of all groups with room are locked, *thread* waits for the first of them.
-    If no group has room, the longest free extent of all groups counts as *length*.
+    Use: `yield from`.  *groups* are all groups of the filesystem; group 0 follows the last.  A group has room
+    if one of its free extents has *length* blocks.  If the AGFs of all groups with room are locked, *thread*
+    waits for the first of them.  If no group has room, the longest free extent of all groups counts as
+    *length*.  The caller takes the blocks and releases the AGF.
 
     Raises:
         NoSpace: no block is free in any group.

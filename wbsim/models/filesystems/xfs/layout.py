@@ -1,7 +1,8 @@
 """The place of file pages on XFS: preallocation, the target of an allocation, and the allocation itself.
 
-Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent and xfs_bmap_btalloc.  Pure: no
-clock, no random numbers; compiled by Numba.
+Stands for xfs_iomap_prealloc_size, xfs_file_write_zero_eof, xfs_bmap_adjacent and xfs_bmap_btalloc.  A block
+has the size of a page.  The block numbers of a file count from its base, the first block of the group of its
+inode.  Pure: no clock, no random numbers; compiled by Numba.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ NOWHERE: Final = -(1 << 62)
 class Prealloc(NamedTuple):
     """The reservation of a growing file.
 
-    * ``unit``: allocsize (pages).
-    * ``rule``: ``prealloc`` of `XfsRules`: 0 is fixed, 1 is size, 2 is preceding.
+    * ``unit``: allocsize; without this mount option, 16 (pages).
+    * ``rule``: ``prealloc`` of `XfsRules`: 0 is fixed, 1 is size, 2 is preceding.  With allocsize, 0.
     * ``zeroing_converts`` and ``whole_calls``: see `XfsRules`.
     * ``stripe``: the stripe unit (pages); 1: none.
     * ``percent``: a hundredth of the filesystem (blocks); as it fills up, reservations shrink (m_low_space).
@@ -62,7 +63,10 @@ class Prealloc(NamedTuple):
 def prealloc(
     rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1, percent: int = 0
 ) -> Prealloc:
-    """Return the reservation that *rules* make, or that a mount with allocsize asks for."""
+    """Return the reservation that *rules* make, or that a mount with allocsize asks for.
+
+    *allocsize_pages*: None without this mount option.  *stripe_pages* and *percent* (blocks): see `Prealloc`.
+    """
     if allocsize_pages is not None:
         return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls, percent)
     rule = ("fixed", "size", "preceding").index(rules.prealloc)
@@ -126,11 +130,12 @@ def _preceding(pages: Pages, page: int) -> int:
 def write_page(
     pages: Pages, page: int, call_pages: int, rule: Prealloc, unclaimed: int
 ) -> tuple[int, int]:  # fmt: skip
-    """Make *page* dirty, while *unclaimed* blocks are left; a growing file may reserve pages behind it.
+    """Make *page* dirty, by a write(2) of *call_pages* pages, while *unclaimed* blocks are left.
 
-    Returns 1 if the page was clean, 0 if it was dirty already, and the number of blocks that the write
-    claims.  The first number is -1, and nothing changes, if no block is left.  The same holds if the delayed
-    extent at the end of the file must be converted first.
+    A growing file may reserve pages behind *page*, as *rule* says.  Returns 1 if the page was clean, 0 if it
+    was dirty already; and the number of blocks that the page and the reservation claim.
+    The result is (-1, 0), and nothing changes, if *page* is a hole and no block is left.  The same holds if
+    the delayed extent at the end of the file must be converted first.
     """
     states, size = pages.states, pages.size[0]
     if rule.zeroing_converts and page > size and is_delayed(states[size]):
@@ -162,8 +167,9 @@ def write_all(
 ) -> tuple[int, int, int]:  # fmt: skip
     """Make the pages at *indices* dirty, *call_pages* pages with each write(2).
 
-    *unclaimed* blocks of the filesystem are left.  Returns the number of pages that were written, how many of
-    them were clean before, and how many blocks they claim.
+    *unclaimed* blocks of the filesystem are left, and *rule* is the reservation of a growing file.  Returns
+    the number of pages that were written, how many of them were clean before, and how many blocks they claim.
+    The claims include reservations; the caller subtracts them from the unclaimed blocks.
     The function stops at a page for which `write_page` needs a conversion or a free block first.  It also
     stops at page *end*, behind the last that the file's arrays hold; the caller makes room and goes on.
     """
@@ -181,10 +187,13 @@ def write_all(
 
 @compiled
 def target_of(pages: Pages, page: int, group_blocks: int) -> int:
-    """Return xfs_bmap_adjacent for the delayed extent at *page*: a block from the file's base or `NOWHERE`.
+    """Return the block where the delayed extent that contains *page* should begin, or `NOWHERE`.
 
-    The block lies behind the extent in front; a gap that is not too wide is kept on disk.  The extent behind
-    does not count: for a delayed extent, it is the extent itself.
+    The block counts from the file's base, and a group has *group_blocks* blocks.  The block lies behind the
+    extent in front, in the same group.  A gap between the extents is kept on disk if it fits there and is at
+    most `GAP_UNITS` times as long as the delayed extent.
+    `NOWHERE`: the page in front, holes aside, has no block, or the group of its block ends there.
+    The extent behind does not count: for a delayed extent, it is the extent itself (xfs_bmap_adjacent).
     """
     start, length = delayed_extent(pages, page)
     last = extent_before(pages, start)
@@ -209,10 +218,13 @@ def plan_extent(
     states: NDArray[np.uint8], blocks: NDArray[Any], size: NDArray[np.int64], page: int, group_blocks: int,
     plan: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Set *plan* for the delayed extent that holds *page* (xfs_bmap_btalloc).
+    """Set entries of *plan* for the delayed extent that holds *page* (xfs_bmap_btalloc).
 
-    ``LENGTH`` is the number of pages, 0 if *page* is not delayed.  ``GROUP`` is the wanted group, counted
-    from the file's own.  ``NEAR`` is the wanted block in that group.
+    *states*, *blocks* and *size* are the arrays of `Pages`, and a group has *group_blocks* blocks.
+
+    Entry ``LENGTH`` is the number of pages, 0 if *page* is not delayed.  ``GROUP`` is the wanted group,
+    counted from the file's own.  ``NEAR`` is the wanted block, counted from the start of that group.  Both
+    are 0 if `target_of` returns `NOWHERE`.
     """
     pages = Pages(states, blocks, size)
     plan[LENGTH] = plan[GROUP] = plan[NEAR] = 0
@@ -230,16 +242,17 @@ def allocate(
     pages: Pages, spaces: Spaces, group: int, page: int, target: int, first_block: int, stripe: int = 1,
     unwritten: int = 0,
 ) -> bool:  # fmt: skip
-    """Give the delayed extent around *page* blocks of *group*, which lies from *first_block* on.
+    """Give the delayed extent around *page* free blocks of *group*, which must have at least one.
 
     Return whether the allocation searches both trees of free extents (`needs_search`).
 
-    The blocks lie near *target* or, if that is `NOWHERE`, in the smallest free extent that has room.  If too
-    few blocks lie together, the extent gets a part of its blocks.
+    *group* is a number, and the group begins at *first_block*, which counts from the file's base.
+    *target* counts from the start of the group.  The blocks lie near *target* or, for `NOWHERE`, in the
+    smallest free extent that has room.  If too few blocks lie together, only the first pages get blocks.
 
-    At the end of a file, an extent of at least a *stripe* unit (pages) continues exactly behind the blocks in
-    front.  If the next blocks are taken, and at the beginning of a file, it starts at the next multiple of
-    the unit.  *unwritten*: see `map_blocks`.
+    At the end of a file, an extent of at least a *stripe* unit (pages; 1: none) begins exactly at *target*.
+    If those blocks are taken, and at the beginning of a file, the extent begins at a multiple of the unit
+    (`take_aligned`).  For `NOWHERE`, the stripe does not count.  *unwritten*: see `map_blocks`.
     """
     start, length = delayed_extent(pages, page)
     length = min(length, MAX_EXTENT_PAGES)
@@ -261,9 +274,13 @@ def give_blocks(
     states: NDArray[np.uint8], blocks: NDArray[Any], size: NDArray[np.int64], free: Arrays, page: int,
     plan: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Give the delayed extent at *page* blocks out of *free*, as *plan* says; see `allocate`.
+    """Give the delayed extent around *page* blocks out of *free*, as *plan* says; see `allocate`.
 
-    ``SEARCHED`` is 1 if the allocation searched both trees of free extents, otherwise 0.
+    *states*, *blocks* and *size* are the arrays of `Pages`; *free* is a result of `arrays_of`.
+
+    Entry ``GROUP`` of *plan* is the number of the group in the filesystem.  ``NEAR``, ``FIRST``, ``STRIPE``
+    and ``BITS`` are *target*, *first_block*, *stripe* and *unwritten* of `allocate`.  ``SEARCHED`` becomes 1
+    if the allocation searched both trees of free extents, otherwise 0.
     """
     plan[SEARCHED] = allocate(
         Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST],

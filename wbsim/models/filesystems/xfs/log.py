@@ -44,7 +44,9 @@ NO_BUFFER: Final = MetaBuffer(0, 0)
 class XfsLog:
     """The CIL, the iclogs and the AIL of one filesystem.
 
-    The log begins at *start_sector* of the disk, and the filesystem at *first_sector*.
+    The log begins at *start_sector* of the disk, and the filesystem at *first_sector*.  The growing
+    checkpoint, with the number ``checkpoint``, collects commits until the CIL worker writes it to the log.
+    ``full``: the log has no room, so a new transaction must wait.
     """
 
     def __init__(
@@ -91,14 +93,14 @@ class XfsLog:
         self.checkpoint = 1  # the number of the growing checkpoint
 
     def start(self) -> None:
-        """Start the threads and the timer; called once."""
+        """Start the CIL worker, xfsaild and the timer of the sync interval; `xfs` calls this once."""
         self._env.start(self._cil_worker.task, self._push_checkpoints())
         self._env.start(self._aild.task, self._push_ail())
         self._env.call_at(self._spec.sync_interval, self._urgent, self._sync)
 
     @property
     def written_bytes(self) -> int:
-        """The bytes of log records written so far."""
+        """The bytes of the log records submitted so far, headers included, in whole sectors."""
         return self._head
 
     def insert_item(self, buffer: MetaBuffer) -> None:
@@ -138,7 +140,7 @@ class XfsLog:
     def wait_for_space(self, thread: Thread) -> Steps:
         """Let *thread* sleep until the log has room; a sleeper flushes its plug.  Use: `yield from`.
 
-        It wakes the CIL worker and xfsaild, which make room (xlog_grant_head_wait).
+        *thread* first wakes the CIL worker and xfsaild, which make room (xlog_grant_head_wait).
         """
         while self.full:
             thread.before_sleep()
@@ -168,7 +170,8 @@ class XfsLog:
         """Check that the AIL is in the order of the log, and that the log knows how full it is.
 
         Raises:
-            LawBroken: an item is out of order, or ``full`` disagrees with the used bytes.
+            LawBroken: an item is out of order or beyond the head, ``full`` disagrees with the used bytes, or
+                records are not whole sectors.
         """
         lsns, size = list(self.ail.values()), self._spec.size
         require(lsns == sorted(lsns), "log: the AIL must be in the order in which the items were logged")
@@ -208,7 +211,7 @@ class XfsLog:
         self._env.call_at(self._env.now + self._spec.sync_interval, self._urgent, self._sync)
 
     def want_push(self) -> None:
-        """Wake the worker that writes checkpoints, which then writes the growing one."""
+        """Have the CIL worker write the growing checkpoint unless that is empty, and return at once."""
         self._push_wanted = True
         if self._cil_asleep:
             self._cil_asleep = False
@@ -300,9 +303,10 @@ class XfsLog:
             self.want_ail(self._head - self._spec.size // 2)
 
     def want_ail(self, target: int) -> None:
-        """Have xfsaild write the items in place that were logged up to *target*, and return at once.
+        """Have xfsaild write the buffers in place that were logged up to *target*, and return at once.
 
-        *target* counts the bytes of log records, as ``written_bytes`` does (xfs_ail_push).
+        *target* is a value of ``written_bytes``.  A buffer has the value from the moment when its checkpoint
+        was on disk; *target* itself is included (xfs_ail_push).
         """
         self._ail_target = max(self._ail_target, target)
         if self._ail_asleep:

@@ -52,7 +52,7 @@ class XfsMetadata(Metadata[XfsInode]):
 
     @property
     def log_bytes(self) -> int:
-        """See `Metadata.log_bytes`."""
+        """See `Filesystem.log_bytes`: `XfsLog.written_bytes`."""
         return self.log.written_bytes
 
     def is_full(self) -> bool:
@@ -68,9 +68,10 @@ class XfsMetadata(Metadata[XfsInode]):
     ) -> Steps:  # fmt: skip
         """Run the transaction that gives *inode* blocks of *group*, whose AGF *thread* owns.
 
-        Use: `yield from`.  It takes *map_ns* and the commit; the AGF is free after that.  The update of the
-        reverse mapping, if it takes time (*rmap_ns*), follows when the transaction rolls.  Then *thread*
-        works for *then_ns*.
+        Use: `yield from`.  Only time and the log change; the caller has taken the blocks.  The transaction
+        takes *map_ns* and the commit; the AGF is free after that.  The update of the reverse mapping, if it
+        takes time (*rmap_ns*), follows when the transaction rolls.  Then *thread* works for *then_ns*, which
+        the caller adds to what *thread* has spent.
         """
         log, spent = self.log, thread.spent
         spent.allocate += map_ns
@@ -123,7 +124,10 @@ class XfsMetadata(Metadata[XfsInode]):
             yield waker_ns
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
-        """See `Metadata.end_run`: xfs_end_io; a conversion updates the reverse mapping, too."""
+        """See `Metadata.end_run`: xfs_end_io; a conversion updates the reverse mapping, too.
+
+        *block* counts from the start of the filesystem; the update takes the AGF of its group.
+        """
         ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.commit += self._commit_ns
         worker.spent.complete += ends_ns
@@ -154,7 +158,10 @@ class XfsMetadata(Metadata[XfsInode]):
         log.commit(size_bytes)
 
     def log_times(self, inode: XfsInode) -> None:
-        """See `Metadata.log_times`: xfs_vn_update_time."""
+        """See `Metadata.log_times`: xfs_vn_update_time, in no time.
+
+        Nothing is logged if the growing checkpoint has the inode or its time stamps already.
+        """
         log, file = self.log, inode.file
         assert isinstance(file, PagedFile), "only a file whose pages are kept one by one has time stamps"
         if inode.checkpoint != log.checkpoint != file.times_logged:
@@ -176,11 +183,14 @@ class XfsMetadata(Metadata[XfsInode]):
         self.log_extent(inode)
 
     def sync_fs(self, thread: Thread) -> Steps:
-        """See `Metadata.sync_fs`: force the log."""
+        """See `Filesystem.sync_fs`: `XfsLog.force`."""
         yield from self.log.force(thread.task)
 
     def commit_inode(self, thread: Thread, inode: XfsInode, datasync: bool) -> Steps:
-        """See `Filesystem.commit_inode`: xfs_fsync_flush_log, or else a flush of the disk."""
+        """See `Filesystem.commit_inode`: xfs_fsync_flush_log, or else a flush of the disk.
+
+        A change that the log has on disk already needs only the flush.
+        """
         log, file, checkpoint = self.log, inode.file, inode.checkpoint
         if not datasync and isinstance(file, PagedFile):
             checkpoint = max(checkpoint, file.times_logged)

@@ -55,7 +55,10 @@ class XfsInode(FileInode):
 
     @property
     def group(self) -> Group:
-        """The inode's group, which only the buffer has: half a million inodes are dirty at once."""
+        """The inode's allocation group.
+
+        Only the cluster buffer has it, to save memory: half a million inodes are dirty at once.
+        """
         return self.cluster.group
 
 
@@ -104,7 +107,11 @@ class XfsNames(Names):
         return directory
 
     def new_inode(self, cpu: int, directory: Directory) -> XfsInode:
-        """See `Names.new_inode`."""
+        """See `Names.new_inode`; an inode chunk or a directory block is added, in no time, if one is needed.
+
+        Raises:
+            NoSpace: the group has too few free blocks.
+        """
         group = directory.group
         if group.inodes_left == 0:
             self._add_chunk(group)
@@ -125,7 +132,7 @@ class XfsNames(Names):
         return group.cluster
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
-        """See `Names.mkdir`."""
+        """See `Names.mkdir`; it takes only processor time, and is not logged."""
         directory = self.new_directory()
         thread.spent.create += self._costs.mkdir_ns
         yield self._costs.mkdir_ns

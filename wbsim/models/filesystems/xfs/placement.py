@@ -80,11 +80,11 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         self._plan[STRIPE], self._plan[BITS] = self._stripe, UNWRITTEN if rules.unwritten else 0
 
     def group_of(self, inode: XfsInode) -> int:
-        """See `Placement.group_of`."""
+        """See `Filesystem.group_of`: the number of the allocation group."""
         return inode.group.number
 
     def new_file(self, inode: XfsInode, is_open: bool) -> PagedFile:
-        """See `Placement.new_file`."""
+        """See `Placement.new_file`; its block numbers count from the start of the group of *inode*."""
         return PagedFile(inode.group.first_block, is_open)
 
     def room_for(self, size: int, call_pages: int) -> int:
@@ -93,7 +93,10 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         return end + max(min(2 * end, MAX_EXTENT_PAGES + 1), self._prealloc.unit)
 
     def write(self, file: PagedFile, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """See `Placement.write`."""
+        """See `Placement.write`: return the number of pages written, and how many of them were clean.
+
+        The blocks that the pages claim, reservations included, are subtracted from ``space.unclaimed``.
+        """
         space = self.space
         done, were_clean, claims = write_all(
             file.pages, indices, call_pages, self._prealloc, file.end, space.unclaimed
@@ -102,7 +105,10 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         return int(done), int(were_clean)
 
     def released(self, file: PagedFile) -> None:
-        """Free the blocks behind the end of *file* at its last close (xfs_release)."""
+        """Free the blocks behind the end of *file* at its last close, if it does not keep them (xfs_release).
+
+        A file for which fallocate(2) took blocks keeps them.
+        """
         if not file.keeps_end:
             self.free_end(file)
 
@@ -115,13 +121,13 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         return len(extents)
 
     def give_back(self, block: int, count: int) -> None:
-        """See `Placement.give_back`."""
+        """See `Placement.give_back`; *block* counts from the start of the filesystem."""
         group = self.groups[block // self.group_blocks]
         group.free.give_back(block - group.first_block, count)
         self.space.unclaimed += count
 
     def trim_all(self) -> None:
-        """See `Placement.trim_all`: xfs_blockgc_free_space."""
+        """See `Placement.trim_all`: xfs_blockgc_free_space, except for files that keep them (`released`)."""
         for file in self.files:
             if not file.keeps_end:
                 self.free_end(file)
@@ -129,7 +135,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     def take_blocks(
         self, inode: XfsInode, file: PagedFile, page: int, length: int, end: int
     ) -> tuple[int, int]:  # fmt: skip
-        """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC."""
+        """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC; *end* is not used."""
         length = min(length, MAX_EXTENT_PAGES, self.space.unclaimed)
         block = self._block_behind(file, page)
         group = self.groups[block // self.group_blocks] if 0 <= block < self.blocks else inode.group
@@ -190,7 +196,8 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     ) -> Steps:  # fmt: skip
         """See `ExtentMapper.map_extent`: xfs_map_blocks and xfs_bmapi_convert_delalloc.
 
-        xfs_map_blocks first looks for an extent, under the shared ILOCK.
+        xfs_map_blocks first looks for an extent, under the shared ILOCK.  *at_most* is not used: the complete
+        extent gets blocks, as far as they lie together.
         """
         log, ilock, task = self._log, file.lock, thread.task
         if not ilock.try_read():
@@ -234,16 +241,16 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         give_blocks(pages.states, pages.blocks, pages.size, free, page, self._plan_array)
 
     def budget(self, file: PagedFile, page: int, wbc: WritebackControl) -> int:
-        """See `ExtentMapper.budget`."""
+        """Return ``wbc.nr_to_write``, for any *file* and *page*; see `ExtentMapper.budget`."""
         return wbc.nr_to_write
 
     def free_tables(self) -> Iterator[NDArray[np.int64]]:
-        """See `Placement.free_tables`."""
+        """See `Placement.free_tables`: an array for each group; blocks count from the filesystem's start."""
         for group in self.groups:
             yield group.free.table() + np.array([group.first_block, 0])
 
     def check(self) -> None:
-        """See `Placement.check`."""
+        """See `Placement.check`: `FreeSpace.check` of each group."""
         for group in self.groups:
             group.free.check()
 

@@ -274,7 +274,7 @@ class XfsSpec(FilesystemSpec):
 
     @property
     def room(self) -> int:
-        """See `FilesystemSpec.room`."""
+        """See `FilesystemSpec.room`: the size without the start of each group and the log."""
         return self.size - self.agcount * self.group_head - self.log.size
 
     @property

@@ -53,7 +53,11 @@ def xfs(
     flusher_costs: XfsFlusherCosts,
     cache: PageCache,
 ) -> DelallocFilesystem:
-    """Return a mounted XFS on *sb*, whose log and workers have begun."""
+    """Return a mounted XFS on *sb*, without files; the threads of its log and its workers have begun.
+
+    *parts* makes the threads and the locks.  While *cache* reclaims memory, xfsaild pushes the complete AIL.
+    *spec* has the decisions of mkfs and mount, and *rules* those of the era.
+    """
     groups = _groups(parts, spec)
     kworkers = _kworkers(parts, rules)
     inline, rmap_ns = (spec.inode_bytes - _INODE_CORE_BYTES) // _EXTENT_BYTES, flusher_costs.rmap_ns
