@@ -921,6 +921,7 @@ def fio_job(**fields: Any) -> Job:
         ({"io_size": 5 * PAGE, "loops": 2}, Bounds(passes=2, total_bytes=10 * PAGE)),
         ({"io_size": 5 * PAGE, "bs": PAGE // 2}, Bounds(total_bytes=5 * PAGE)),
         ({"runtime": 7, "ramp_time": 2, "time_based": True}, Bounds(1, 0, 7, 2, True)),
+        ({"runtime": 7, "time_based": True, "io_size": 5 * PAGE}, Bounds(1, 0, 7, 0, True)),
     ],
 )  # fmt: skip
 def test_bounds_of_a_fio_job_follow_from_its_options(fields: dict[str, Any], bounds: Bounds) -> None:
