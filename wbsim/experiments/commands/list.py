@@ -203,7 +203,7 @@ def _machines() -> _Rows:
         )
     rows.sort(key=lambda row: row[2] != _NOTHING)
     return _Rows(
-        ("machine", "what it is for", "fitted to reports", "processors", "memory", "disks"), rows,
+        ("machine", "what it is for", "fitted to", "processors", "memory", "disks"), rows,
         'machine.like = "NAME"; the file: wbsim list machines NAME; of this host: wbsim describe-machine',
     )  # fmt: skip
 
@@ -237,7 +237,7 @@ def _disks() -> _Rows:
             "class",
             "disk",
             "what it is for",
-            "fitted to reports",
+            "fitted to",
             "size",
             "MB/s",
             "random w/s",
@@ -245,7 +245,7 @@ def _disks() -> _Rows:
         ),
         rows,
         'machine.disks.sda = { like = "NAME" }, or `like` in device, members or behind;'
-        " the file: wbsim list disks NAME;\n     a drive that is not here: wbsim describe-drive",
+        "\n     the file: wbsim list disks NAME; a drive that is not here: wbsim describe-drive",
         texts=4,
         grouped=True,
     )
@@ -354,7 +354,7 @@ def _filesystems() -> _Rows:
         for name, filesystem in FILESYSTEMS.items()
     ]
     return _Rows(
-        ("filesystem", "what it is for", "fitted to reports", "kind", "size"), rows,
+        ("filesystem", "what it is for", "fitted to", "kind", "size"), rows,
         'filesystem.like = "NAME", or mounts.m = { like = "NAME", disk = "sda", at = "/m" }',
     )  # fmt: skip
 

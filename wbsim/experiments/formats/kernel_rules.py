@@ -39,7 +39,7 @@ def histories_table(rules: Iterable[Rule]) -> str:
         values = [value_text(first)]
         values += [f"{value_text(row)} ({'; '.join(_names(row.releases))})" for row in later]
         rows.append((name, ", ".join(values)))
-    return wrapped_table(("rule", "values, and the first releases that have each"), rows, left_columns=2)
+    return wrapped_table(("rule", "values, each with its first releases"), rows, left_columns=2)
 
 
 def history_text(rules: Iterable[Rule]) -> str:
