@@ -279,6 +279,58 @@ def test_checkpoint_leaves_the_blocks_of_the_running_transaction() -> None:
     assert (1, 1, "W") not in log.run(body, until_ns=3 * S)
 
 
+@pytest.mark.parametrize(("number", "waits_longer", "last_number"), [(1, False, 2), (2, True, 3)])
+def test_fsync_waits_only_for_the_transaction_of_its_inode(
+    number: int, waits_longer: bool, last_number: int
+) -> None:
+    """A transaction that is being committed is waited for, and the running one is left alone.
+
+    t        event
+    0        block 1 is dirtied in transaction 1
+    1        an fsync of an inode of transaction 1 begins the commit
+    5 000    block 2 is dirtied in transaction 2
+    6 000    an fsync of an inode of transaction *number*
+    """
+    log = Log()
+    journal, ends_ns = log.journal, dict[int, int]()
+
+    def dirty(block: int, start_ns: int) -> Any:
+        def body(thread: Thread) -> Steps:
+            yield start_ns
+            yield from journal.start_handle(thread, 3)
+            journal.stop_handle(3, (block,))
+
+        return body
+
+    def fsync(transaction: int, start_ns: int) -> Any:
+        def body(thread: Thread) -> Steps:
+            yield start_ns
+            yield from journal.complete_transaction(thread, transaction)
+            ends_ns[start_ns] = log.layer.env.now
+
+        return body
+
+    log.run(dirty(1, 0), fsync(1, 1), dirty(2, 5_000), fsync(number, 6_000), until_ns=S)
+    assert (ends_ns[6_000] > ends_ns[1]) == waits_longer
+    assert journal.number == last_number
+
+
+def test_fsync_of_a_committed_transaction_returns_at_once() -> None:
+    """Block 2 is dirty in transaction 2 when an fsync asks for transaction 1, which was committed."""
+    log = Log()
+    journal = log.journal
+
+    def body(thread: Thread) -> Steps:
+        journal.log((1,))
+        yield from journal.complete_transaction(thread, 1)
+        journal.log((2,))
+        before_ns = log.layer.env.now
+        yield from journal.complete_transaction(thread, 1)
+        assert (log.layer.env.now, journal.number) == (before_ns, 2)
+
+    log.run(body, until_ns=S)
+
+
 def test_waiting_handle_begins_when_a_transaction_without_blocks_ends() -> None:
     """A transaction has 50 blocks: 22 for overhead and 20 for the first handle leave no room for 20 more.
 

@@ -166,10 +166,21 @@ class Journal:
         """Return whether the transaction *number* is in the log on disk, so that fsync(2) need not commit."""
         return number < self.number and (self._committing.done or number < self.number - 1)
 
+    def complete_transaction(self, thread: Thread, number: int) -> Steps:
+        """Let *thread* sleep until the transaction *number* is in the log.  Use: `yield from`.
+
+        fsync(2) does this (jbd2_complete_transaction).  The running transaction is committed only if *number*
+        is its number; a transaction that is being committed already is waited for.
+        """
+        if number >= self.number:
+            yield from self.commit_log(thread)
+        elif not self.is_committed(number):
+            yield from self._committing.wait(thread.task)
+
     def commit_log(self, thread: Thread) -> Steps:
         """Let *thread* sleep until all blocks dirtied by now are in the log.  Use: `yield from`.
 
-        fsync(2) does this (jbd2_complete_transaction).
+        sync(2) does this (jbd2_journal_start_commit and jbd2_log_wait_commit).
         """
         if self.transaction:
             commit = self._commit

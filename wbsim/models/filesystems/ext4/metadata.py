@@ -158,7 +158,7 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         if self.journal.is_committed(number):
             yield from self._sb.flush(thread)
         else:
-            yield from self.journal.commit_log(thread)
+            yield from self.journal.complete_transaction(thread, number)
 
     def check(self) -> None:
         """See `Metadata.check`."""
