@@ -17,7 +17,7 @@ from wbsim.experiments.cli import main
 from wbsim.experiments.config.problems import BadInput
 from wbsim.experiments.pictures import plots
 from wbsim.experiments.pictures.axes import COLOURS, MARKERS, panels, scale_to, short, ticks_at
-from wbsim.experiments.pictures.facets import lines_of, panels_of
+from wbsim.experiments.pictures.facets import lines_of, panels_of, select
 from wbsim.experiments.pictures.maps import heat_map
 from wbsim.experiments.pictures.plots import Wanted, _as_file, frame_of, knees, line_picture, plot_directory
 from wbsim.experiments.pictures.time import over_time, rates_of
@@ -162,11 +162,11 @@ def test_numbers_on_axes_are_short(value: float, said: str) -> None:
         (["500 kB/s", "2 MB/s"], ["500 kB/s", "2 MB/s"]),
         ([1 << 20, "2 MiB"], ["1 Mi", "2 Mi"]),
         (["1 us", "1 MiB"], ["1000", "1 Mi"]),
-        (["x1", "x2"], ["1", "2"]),
+        (["x1", "x2"], ["x1", "x2"]),
     ],
 )
 def test_axis_of_quantities_has_their_units(values: list[object], ticks: list[str]) -> None:
-    """A number without a unit, and a factor, have none."""
+    """A number without a unit has none, and a factor has its x."""
     frame = with_setting(FRAME.iloc[:2], "key", values)
     (panel,) = line_picture(frame, "key", ["file_rate"], ["variant"], "t").axes
     panel.figure.canvas.draw()
@@ -174,6 +174,13 @@ def test_axis_of_quantities_has_their_units(values: list[object], ticks: list[st
     assert [text for text, _ in panels_of(frame, ["key"])] == [f"key = {tick}" for tick in ticks]
     lines_by_two = lines_of(frame.assign(n=1), ["n", "key"])
     assert [text for text, _ in lines_by_two] == [f"1, {tick}" for tick in ticks]
+
+
+def test_factors_next_to_numbers_are_texts() -> None:
+    """The number 2 and twice the value of the key have no place on one axis."""
+    frame = with_setting(FRAME.iloc[:2], "key", [2, "x2"])
+    assert list(frame["key"]) == ["2", "x2"]
+    assert [*map(len, (select(frame, {"key": ["x2"]}), select(frame, {"key": ["2"]})))] == [1, 1]
 
 
 @pytest.mark.parametrize(("low", "scale"), [(1.0, "linear"), (0.9, "log"), (0.0, "linear")])

@@ -7,6 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from wbsim.experiments.config.values import amount
+from wbsim.experiments.results.dataset import FACTOR
 from wbsim.experiments.results.figures import FIGURES
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
 def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:
     """Put ticks on the horizontal axis of *panel* at *values*: at all of them, or at as many as are legible.
 
-    *unit*: the unit of the values, "ns", "B" or "B/s"; "": none.  Positive values that span more than a
-    factor of 8 get a logarithmic scale.  Texts are spaced evenly.  An unknown value (nan) has no tick.
+    *unit*: the unit of the values, "ns", "B", "B/s" or `FACTOR`; "": none.  Positive values that span more
+    than a factor of 8 get a logarithmic scale.  Texts are spaced evenly.  An unknown value (nan) has no tick.
     """
     from matplotlib.ticker import NullLocator
 
@@ -130,11 +131,15 @@ def _legible(ticks: Sequence[float]) -> list[float]:
 
 
 def short(value: float, unit: str = "") -> str:
-    """Return *value* as a short text, for ticks and labels; *unit*: "ns", "B" or "B/s", or "" for none.
+    """Return *value* as a short text, for ticks and labels.
 
-    >>> short(4294967296), short(4294967296, "B"), short(0.25)
-    ('4 Gi', '4 GiB', '0.25')
+    *unit*: "ns", "B", "B/s", `FACTOR`, or "" for none.
+
+    >>> short(4294967296), short(4294967296, "B"), short(0.25), short(0.25, "x")
+    ('4 Gi', '4 GiB', '0.25', 'x0.25')
     """
+    if unit == FACTOR:
+        return f"{FACTOR}{value:g}"
     if unit:
         return amount(int(value), unit)
     for power, prefix in ((30, "Gi"), (20, "Mi"), (10, "Ki")):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 IDENTITY = ("variant", "replication", "seed")
 _UNITS: Final = "units"
 """The attribute of a frame that has the base unit of each setting."""
+FACTOR: Final = "x"
+"""The unit of swept factors, such as ``"x2"``."""
 
 
 def tidy(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame:
@@ -93,21 +95,21 @@ def amounts_of_job(job: JobResult) -> dict[str, float | None]:
 def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.DataFrame:
     """Return a copy of *frame* with the column *key*: *values*, one for each row, in base units.
 
-    If one of *values* is no number (`number_of`), all become texts.  If all are quantities of one kind,
-    `unit_of` returns their base unit.
+    If one of *values* is no number (`number_of`), or if only some are factors, all become texts.  If all are
+    quantities of one kind, or factors, `unit_of` returns their unit.
     """
     quantities = [_quantity(value) for value in values]
     column: list[Any] = [number for number, _ in quantities]
     units = {unit for _, unit in quantities}
-    if None in column:
-        column = [*map(str, values)]
+    if None in column or (FACTOR in units and len(units) > 1):
+        column, units = [*map(str, values)], {""}
     frame = frame.assign(**{key: column})
     frame.attrs[_UNITS] = {**frame.attrs.get(_UNITS, {}), key: units.pop() if len(units) == 1 else ""}
     return frame
 
 
 def unit_of(frame: pd.DataFrame, key: str) -> str:
-    """Return the base unit of the setting *key* of *frame* (ns, B or B/s), or "" if *key* has none."""
+    """Return the unit of the setting *key* of *frame*: ns, B, B/s, `FACTOR`, or "" if *key* has none."""
     return str(frame.attrs.get(_UNITS, {}).get(key, ""))
 
 
@@ -129,7 +131,7 @@ def _quantity(value: object) -> tuple[float | int | None, str]:
     if value.startswith("x"):
         value = value[1:]
         try:
-            return float(value), ""
+            return float(value), FACTOR
         except ValueError:
             return None, ""
     for unit, kind in KINDS.items():

@@ -11,7 +11,7 @@ by background writeback, the superblock of the journal.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import Final
 
 from wbsim.models.bio import FLUSH_FUA, Bio
@@ -20,7 +20,7 @@ from wbsim.models.filesystems.ext4.spec import OVERHEAD, JournalSpec
 from wbsim.models.interfaces import Thread
 from wbsim.models.parts import Parts
 from wbsim.models.time_accounting import DEVICE, LOG_SPACE
-from wbsim.sim.engine import PARK, Steps, Task
+from wbsim.sim.engine import PARK, Steps, Task, Wait
 from wbsim.sim.invariants import require
 from wbsim.sim.sync import Completion
 from wbsim.sim.units import PAGE_BYTES, PAGE_SECTORS, S
@@ -162,20 +162,20 @@ class Journal:
         for completion in [*self._placing]:
             yield from completion.wait(thread.task)
 
-    def is_committed(self, number: int) -> bool:
-        """Return whether the transaction *number* is in the log on disk, so that fsync(2) need not commit."""
-        return number < self.number and (self._committing.done or number < self.number - 1)
-
-    def complete_transaction(self, thread: Thread, number: int) -> Steps:
+    def complete_transaction(self, thread: Thread, number: int) -> Generator[Wait, None, bool]:
         """Let *thread* sleep until the transaction *number* is in the log.  Use: `yield from`.
 
         fsync(2) does this (jbd2_complete_transaction).  The running transaction is committed only if *number*
-        is its number; a transaction that is being committed already is waited for.
+        is its number; a transaction that is being committed already is waited for.  The result is False if
+        the transaction was in the log before, so that nothing has flushed the disk.
         """
         if number >= self.number:
             yield from self.commit_log(thread)
-        elif not self.is_committed(number):
+            return True
+        if number == self.number - 1 and not self._committing.done:
             yield from self._committing.wait(thread.task)
+            return True
+        return False
 
     def commit_log(self, thread: Thread) -> Steps:
         """Let *thread* sleep until all blocks dirtied by now are in the log.  Use: `yield from`.

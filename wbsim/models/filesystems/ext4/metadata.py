@@ -155,10 +155,8 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         file, number = inode.file, inode.transaction
         if not datasync and isinstance(file, PagedFile):
             number = max(number, file.times_logged)
-        if self.journal.is_committed(number):
+        if not (yield from self.journal.complete_transaction(thread, number)):
             yield from self._sb.flush(thread)
-        else:
-            yield from self.journal.complete_transaction(thread, number)
 
     def check(self) -> None:
         """See `Metadata.check`."""
