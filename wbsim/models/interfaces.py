@@ -427,7 +427,13 @@ class Names(Protocol):
         """
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
-        """Make a directory, and return the object that `create` takes for it.  Use: `yield from`."""
+        """Make a directory, and return the object that `create` takes for it.  Use: `yield from`.
+
+        Only processor time passes; nothing is logged.
+
+        Raises:
+            NoSpace: no inode is free for the directory (ext4).
+        """
 
     def create(self, caller: Caller, directory: Any) -> Generator[Wait, None, Inode]:
         """Run creat(2) in *directory*, which `mkdir` or `root` returned; return the inode.

@@ -146,7 +146,7 @@ class Parts:
         return self._supply.make_thread(self._full_name(name), True)
 
     def spin_lock(self, name: str) -> SpinLock:
-        """Return a spinlock that the machine counts under *name*."""
+        """Return a spinlock that the machine counts under *name*, which no other lock of this owner has."""
         supply = self._supply
         return self._register(
             supply.spin_lock(supply.env, self._full_name(name), supply.times.hand_off, self.urgent)
@@ -166,7 +166,7 @@ class Parts:
         return Line(lock, self._supply.times.hand_off, self._supply.times.line_own_ns)
 
     def mutex(self, name: str) -> Mutex:
-        """Return a mutex that the machine counts under *name*."""
+        """Return a mutex that the machine counts under *name*, which no other lock of this owner has."""
         line_ns = self._supply.times.line_ns
         return self._register(Mutex(self.env, self._full_name(name), self.wake_ups(name), line_ns))
 
@@ -196,7 +196,10 @@ class Parts:
         return WakeUps(supply.times.wake_ns, supply.times.waker_ns, excess)
 
     def count_lock(self, name: str, stats: Callable[[], LockStats]) -> None:
-        """Let the machine count a class of locks under *name*; *stats* returns its counters."""
+        """Let the machine count a class of locks under *name*, which no other lock of this owner has.
+
+        *stats* returns the counters of the class.
+        """
         self._register(LockClass(self._full_name(name), stats))
 
     def _register(self, lock: LockT) -> LockT:

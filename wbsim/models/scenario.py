@@ -121,7 +121,7 @@ class ProcessorSpec(Spec):
 
     @property
     def node_cpus(self) -> int:
-        """The number of processors of a node; the last node may have fewer."""
+        """The processors of a node, ``count`` / ``nodes`` rounded up; the last nodes may have fewer."""
         return -(-self.count // self.nodes)
 
 

@@ -184,8 +184,11 @@ def test_status_counts_done_failed_and_missing_runs(
     store.keep(job(seed=99), RUN)
     status = status_of(tmp_path)
     assert status.counts == {"done": 1, "failed": 1, "missing": 2}
-    assert status.by_variant == {"a": {"done": 1, "missing": 1}, "b": {"failed": 1, "missing": 1}}
-    assert (status.failures, status.others, status.other_model) == ({"b": "poison\nmore"}, 1, False)
+    assert status.by_variant == {
+        "a": {"done": 1, "failed": 0, "missing": 1}, "b": {"done": 0, "failed": 1, "missing": 1},
+    }  # fmt: skip
+    failures = {"b, replication 0": "poison\nmore"}
+    assert (status.failures, status.others, status.other_model) == (failures, 1, False)
     assert main(["status", str(tmp_path)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "A title"
@@ -193,12 +196,25 @@ def test_status_counts_done_failed_and_missing_runs(
     assert [line.split() for line in told[3:6]] == [
         ["a", "1", "0", "1"], ["b", "0", "1", "1"], ["all", "1", "1", "2"],
     ]  # fmt: skip
-    assert told[6:] == ["failed: b: poison", "the directory also has 1 runs of earlier plans"]
+    assert told[6:] == ["failed: b, replication 0: poison", "the directory also has 1 runs of earlier plans"]
     assert main(["status", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"] == status.counts
     plan = json.loads((tmp_path / "plan.json").read_text())
     (tmp_path / "plan.json").write_text(json.dumps({**plan, "model": "old"}))
     assert "the same command repeats all of them" in status_of(tmp_path).text()
+
+
+def test_status_names_each_failed_replication(tmp_path: Path) -> None:
+    """Eleven replications of one point failed; ten messages are printed, and the rest is counted."""
+    (case,) = parse(TEXT, "x.toml").cases
+    jobs = [Job(case, 1, dice) for dice in range(11)]
+    store = Store(tmp_path, Names())
+    store.plan("A title", (), jobs)
+    for number, failed in enumerate(jobs):
+        store.keep(failed, Failure("error", f"message {number}", "", 3))
+    lines = status_of(tmp_path).text().splitlines()
+    assert lines[4] == "failed: base, replication 0: message 0"
+    assert lines[13:] == ["failed: base, replication 9: message 9", "and 1 more failed runs"]
 
 
 def test_dataset_is_tidy(tmp_path: Path) -> None:

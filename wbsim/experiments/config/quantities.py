@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from wbsim.sim.units import SCALES
 
-_NUMBER: Final = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z/%]*)\s*")
+_NUMBER: Final = re.compile(
+    r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,2})?)\s*(?P<unit>[A-Za-z/%]*)\s*"
+)
 
 
 def split(value: object) -> tuple[Any, str]:
@@ -27,7 +29,7 @@ def split(value: object) -> tuple[Any, str]:
     if match is None:
         raise ValueError(f"{value} is not a number; both ends of a range are numbers")
     number = match["number"]
-    return float(number) if "." in number else int(number), match["unit"]
+    return int(number) if number.lstrip("+-").isdigit() else float(number), match["unit"]
 
 
 def join_quantities(number: Any, unit: str) -> object:
@@ -61,11 +63,12 @@ def multiply(value: object, factor: float) -> object:
 
 
 def amount(value: object) -> object:
-    """Return an object that is equal for equal amounts in different units; for other values, their text.
+    """Return an object that is equal for equal amounts in different units, and for equal numbers (1 and 1.0).
 
-    A sweep compares these objects, because it refuses a value that it has twice.
+    Other values, and texts of numbers without a unit, give their text.  A sweep compares these objects,
+    because it refuses a value that it has twice.
 
-    >>> amount("1 GiB") == amount("1024 MiB"), amount("sata-ssd")
+    >>> amount("1 GiB") == amount("1024 MiB") == amount("1.073741824e9 B"), amount("sata-ssd")
     (True, 'sata-ssd')
     """
     if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):

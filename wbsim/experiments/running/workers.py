@@ -176,9 +176,11 @@ class Crew:
         self.workers.clear()
 
     def work(self) -> Iterator[tuple[int, Outcome | Failure]]:
-        """Yield (place, result) when a job ends, until all jobs have ended.
+        """Yield (place, result) when a job ends, in any order, until all jobs have ended.
 
-        A failed or a lost job gets further attempts first, and a lost worker is replaced.
+        `hire` workers first, since this never ends without any, and `dismiss` them afterwards.  A job that
+        fails in a way that may pass (`Failure.again`), or loses its worker, gets up to `ATTEMPTS` attempts
+        before its failure is yielded.  A lost worker is replaced.
         """
         jobs_left = len(self._jobs)
         while jobs_left:

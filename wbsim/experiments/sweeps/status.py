@@ -6,7 +6,6 @@ Only the messages of failed runs are read.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -20,10 +19,12 @@ _MOST_SHOWN = 10
 
 
 class Status(NamedTuple):
-    """The status of the runs of a plan.
+    """The status of the runs of a plan, which has this ``title``.
 
-    * ``counts`` and ``by_variant``: the numbers of runs that are done, failed or missing.
-    * ``failures``: the messages of failed runs, by variant and point.
+    * ``counts``: the numbers of runs that are ``done``, ``failed`` and ``missing``.
+    * ``by_variant``: the same of each variant.
+    * ``failures``: the messages of failed runs, if they can be read.  The key is a label: the variant, the
+      values of the point, and the replication if the plan has several.
     * ``others``: the number of runs in the directory that are not part of the plan.
     * ``other_model``: another version of the model made the plan.
     """
@@ -42,7 +43,7 @@ class Status(NamedTuple):
     def text(self) -> str:
         """Return the status as text: a table by variant, and the first failures."""
         rows = [
-            (variant, *(str(counts.get(state, 0)) for state in _STATES))
+            (variant, *(str(counts[state]) for state in _STATES))
             for variant, counts in self.by_variant.items()
         ]
         if len(rows) > 1:
@@ -50,8 +51,8 @@ class Status(NamedTuple):
         lines = [self.title, table(("variant", *_STATES), rows)]
         examples = list(self.failures.items())[:_MOST_SHOWN]
         lines += [f"failed: {label}: {message.splitlines()[0]}" for label, message in examples]
-        if len(self.failures) > len(examples):
-            lines.append(f"and {len(self.failures) - len(examples)} more failed runs")
+        if more := self.counts["failed"] - len(examples):
+            lines.append(f"and {more} more failed runs")
         if self.others:
             lines.append(f"the directory also has {self.others} runs of earlier plans")
         if self.other_model:
@@ -70,19 +71,21 @@ def status_of(directory: Path) -> Status:
     """
     plan = read_plan(directory)
     done, failed = known_names(directory)
-    counts: Counter[str] = Counter(dict.fromkeys(_STATES, 0))
+    counts = dict.fromkeys(_STATES, 0)
     by_variant: dict[str, dict[str, int]] = {}
+    repeats = any(run.replication for run in plan.runs)
     failures = {}
     for run in plan.runs:
         name = run.name
         state = "done" if name in done else "failed" if name in failed else "missing"
         counts[state] += 1
-        variant_counts = by_variant.setdefault(run.variant, {})
-        variant_counts[state] = variant_counts.get(state, 0) + 1
+        by_variant.setdefault(run.variant, dict.fromkeys(_STATES, 0))[state] += 1
         if state == "failed":
             label = "-".join([run.variant, *map(str, run.point.values())])
+            if repeats:
+                label += f", replication {run.replication}"
             with suppress(OSError, ValueError, KeyError):
                 failures[label] = json.loads(text_of(directory / FAILED / name / "run.json"))["message"]
     planned = {run.name for run in plan.runs}
     extra = len((done | failed) - planned)
-    return Status(plan.title, dict(counts), by_variant, failures, extra, plan.model != model_version())
+    return Status(plan.title, counts, by_variant, failures, extra, plan.model != model_version())

@@ -3,8 +3,8 @@
 A write of a part of an indirection unit programs the complete unit.  If the next write continues in the unit,
 the unit is programmed once.  The read of the rest of the unit is assumed to hide behind the programming.
 
-Garbage collection (`page_map`) takes all valid pages of a block at once.  Flash programs them little by
-little, while the host fills the room that became free: each page of the host brings as many moved pages.
+Garbage collection (`page_map`) takes all valid pages of a block at once.  Flash programs them while the
+host fills the room that became free: with each tenth of the room, a tenth of the pages.
 
 In each range of sectors, the end is exclusive.
 """
@@ -81,7 +81,8 @@ class Ftl:
     def moved_with(self, size: int) -> int:
         """Return how many of the ``owed`` bytes are moved while the host fills *size* bytes; subtract them.
 
-        The drive programs them in addition, so they slow the host down.
+        Their share of ``owed`` is that of *size* of the room that became free and is not filled yet.  The call takes *size* off the room, so each byte of the host counts once.
+        The drive programs the moved bytes in addition, so they slow the host down.
         """
         if not self.owed:
             return 0

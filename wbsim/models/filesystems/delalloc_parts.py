@@ -73,7 +73,11 @@ class Metadata(Protocol[InodeT]):
         """
 
     def log_times(self, inode: InodeT) -> None:
-        """Log the time stamps of *inode*, which a write has changed, before an fsync(2) waits for them."""
+        """Log the time stamps of *inode*, which a write has changed, before an fsync(2) waits for them.
+
+        No time passes.  The inode's file is a `PagedFile`, whose ``times_logged`` becomes the number of the
+        transaction or checkpoint; its ``stamp_ns`` is the caller's to set.
+        """
 
     def change_extent(self, thread: Thread, inode: InodeT) -> Steps:
         """Let *thread* run the transaction of one extent of *inode* that fallocate(2) or truncation changes.

@@ -159,7 +159,11 @@ class PageCache:
 
     @property
     def is_low(self) -> bool:
-        """True if kswapd, which has begun, must go on: less than 1/4096 (`_GAP`) of memory is free."""
+        """True if kswapd, which has begun, must go on: less than 1/4096 (`_GAP`) of memory is free.
+
+        Memory is what kernel and programs leave.  Cached inodes use it, each with one page if it has pages;
+        other pages of files do not count, since they can be dropped.
+        """
         return self._used_bytes() > self._memory_bytes - self._memory_bytes // _GAP
 
     @property

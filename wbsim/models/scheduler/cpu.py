@@ -49,8 +49,8 @@ ANY_CPU: Final = -1
 class Processors(Scheduler):
     """The *count* identical processors of a machine under *rules*; ``idle`` of them run no task.
 
-    *uniform* returns random numbers in [0, 1).  Each NUMA node has *node_cpus* processors; the last node may
-    have fewer.
+    *uniform* returns random numbers in [0, 1).  Each NUMA node has *node_cpus* processors; the last nodes
+    may have fewer.
     """
 
     def __init__(

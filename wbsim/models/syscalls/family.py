@@ -53,9 +53,10 @@ class Family:
         return together
 
     def io_worker(self, child: Process, number: int) -> Process:
-        """Return a new thread of *child* that makes writes of its ring, the worker with this *number*.
+        """Return a new thread of *child*, one of ``children``, that makes writes of its ring.
 
-        Its times count with those of *child*; `Ring` starts it.
+        *number*: no other worker of *child* has the same.  Its system time and latencies count with those of
+        *child*; `Ring` starts it.
         """
         name = f"{PROCESS} {self.children.index(child)}/{IO_WORKER} {number}"
         worker = self._calls.process(self._parts.thread(name), self._parts.variation(name), child.latencies)

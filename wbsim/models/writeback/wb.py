@@ -16,7 +16,9 @@ from wbsim.sim.sync import SpinLock
 
 
 class WritebackContext(Wb):
-    """See `models.interfaces.Wb`: b_dirty, b_io and b_more_io, oldest inode first, and the page counts.
+    """See `models.interfaces.Wb`: the lists b_dirty, b_io and b_more_io, and the page counts.
+
+    b_dirty has its oldest inode first, and the others the inode that is visited next.
 
     One list_lock protects the lists.
 
