@@ -81,8 +81,9 @@ class Ftl:
     def moved_with(self, size: int) -> int:
         """Return how many of the ``owed`` bytes are moved while the host fills *size* bytes; subtract them.
 
-        Their share of ``owed`` is that of *size* of the room that became free and is not filled yet.  The call takes *size* off the room, so each byte of the host counts once.
-        The drive programs the moved bytes in addition, so they slow the host down.
+        Their share of ``owed`` is that of *size* of the room that became free and is not filled yet.  The
+        call takes *size* off the room, so each byte of the host counts once.  The drive programs the moved
+        bytes in addition, so they slow the host down.
         """
         if not self.owed:
             return 0
