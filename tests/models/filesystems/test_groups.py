@@ -110,10 +110,10 @@ def test_a_task_flushes_its_plug_before_it_waits() -> None:
         )
         yield from lock_group(of.groups, thread, of.groups[0], 5)
         of.groups[0].agf.up(task)
-        yield from of.groups[0].update_rmap(thread, 20)
+        yield from of.groups[0].update_rmap(thread, 20, completes=False)
         assert of.env.now == 70
         of.hold(0, 100, 9)
-        yield from of.groups[0].update_rmap(thread, 20)
+        yield from of.groups[0].update_rmap(thread, 20, completes=False)
         assert of.env.now == 120
 
     task = of.env.task("flusher")
@@ -121,3 +121,20 @@ def test_a_task_flushes_its_plug_before_it_waits() -> None:
     of.env.run()
     assert flushed == [0, 70]
     assert of.groups[0].agf.free
+
+
+@pytest.mark.parametrize(("completes", "path"), [(True, "complete"), (False, "allocate")])
+def test_update_of_the_reverse_mapping_is_spent_after_the_wait(completes: bool, path: str) -> None:
+    """The AGF is locked until 100, and a run may end before; the update takes from 100 to 120."""
+    of, spent, seen = Groups(9), Spent(), list[int]()
+    of.hold(0, 100, 9)
+
+    def body(task: Task) -> Steps:
+        thread: Any = SimpleNamespace(task=task, spent=spent, before_sleep=lambda: None)
+        yield from of.groups[0].update_rmap(thread, 20, completes=completes)
+
+    task = of.env.task("worker")
+    of.env.start(task, body(task))
+    of.env.call_at(99, 0, lambda: seen.append(spent.system))
+    of.env.run()
+    assert (seen, spent.by_path()[path], of.env.now) == ([0], 20, 120)

@@ -31,7 +31,10 @@ _READAHEAD_INODES: Final = _READAHEAD_BLOCKS * PAGE_BYTES // 256
 
 
 class Ext4Names(Names):
-    """The directories and inodes of one ext4; ``leaf_blocks``: the number of blocks of the names."""
+    """The directories and inodes of one ext4; ``leaf_blocks``: the number of blocks of the names.
+
+    The methods account for the processor time of a call, and the process for ``lead_ns`` (`Caller`).
+    """
 
     def __init__(
         self,
@@ -65,11 +68,15 @@ class Ext4Names(Names):
         self.leaf_blocks = 0
 
     def root(self) -> Directory:
-        """See `Names.root`: the root directory lies in group 0."""
+        """See `Names.root`: the root directory lies in group 0.  Each call returns another object."""
         return Directory(self._flexes[0])
 
     def new_directory(self) -> Directory:
-        """See `Names.new_directory`."""
+        """See `Names.new_directory`; it lies in the roomy flex group with the fewest directories.
+
+        Raises:
+            NoSpace: every inode is in use.
+        """
         return Directory(self._orlov_flex())
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Directory]:
@@ -84,9 +91,9 @@ class Ext4Names(Names):
         journal, geometry, inodes, thread = self._journal, self._geometry, self._sb.inodes, caller.thread
         create_ns = int(self._create_ns * caller.factor)
         yield from journal.start_handle(thread, self._credits)
-        caller.spent.create += create_ns - inodes.add_ns
         if inodes.must_reclaim:
             yield from inodes.evict(thread, BATCH)
+        caller.spent.create += create_ns - inodes.add_ns
         yield caller.lead_ns + create_ns - inodes.add_ns
         yield inodes.sb_list_add(thread)
         yield inodes.add_to_hash(thread, caller.then_ns)
@@ -106,7 +113,11 @@ class Ext4Names(Names):
         return inode
 
     def new_inode(self, cpu: int, directory: Directory) -> Ext4Inode:
-        """See `Names.new_inode`."""
+        """See `Names.new_inode`.
+
+        Raises:
+            NoSpace: every inode is in use, or no block is free for the name.
+        """
         geometry, flex = self._geometry, self._flex_with_inodes(directory.flex)
         first = flex.number * geometry.flex_groups
         goal = min(first + 1 if geometry.keeps_off_data(first) else first, geometry.groups - 1)
@@ -170,12 +181,13 @@ class Ext4Names(Names):
         inodes, thread, task, costs = self._sb.inodes, caller.thread, caller.task, self._costs
         yield from self._iget(caller)
         work_ns = int(costs.unlink_ns * caller.factor) - 2 * costs.orphan_ns
-        thread.spent.unlink += work_ns + 2 * costs.orphan_ns
         for part_ns in (work_ns // 2, work_ns - work_ns // 2):
             yield from self._journal.start_handle(thread, self._credits)
+            thread.spent.unlink += part_ns
             yield part_ns
             if not self._orphans.try_acquire(task):
                 yield self._orphans.wait(task)
+            thread.spent.unlink += costs.orphan_ns
             yield costs.orphan_ns
             if waker_ns := self._orphans.release():
                 yield waker_ns

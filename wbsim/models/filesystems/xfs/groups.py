@@ -46,15 +46,21 @@ class Group:
         self.cluster_left = 0
         self.cluster = InodeCluster(self, 0, 0)
 
-    def update_rmap(self, thread: Thread, rmap_ns: int) -> Steps:
+    def update_rmap(self, thread: Thread, rmap_ns: int, *, completes: bool) -> Steps:
         """Let *thread* wait for the AGF, work for *rmap_ns* under it, and release it.  Use: `yield from`.
 
         A transaction releases the AGF when it rolls, so the update of the reverse mapping takes the AGF again
-        (xfs_rmap_finish_one).  The caller adds *rmap_ns* to what *thread* has spent.
+        (xfs_rmap_finish_one).  *rmap_ns* is added to what *thread* has spent: for ``complete`` if it
+        *completes* writes, else for ``allocate``.
         """
         if not self.agf.try_down():
             thread.before_sleep()
             yield self.agf.down(thread.task)
+        # Only now: a run may end while the thread sleeps, and then it has not spent the time.
+        if completes:
+            thread.spent.complete += rmap_ns
+        else:
+            thread.spent.allocate += rmap_ns
         yield rmap_ns
         if waker_ns := self.agf.up(thread.task):
             yield waker_ns
@@ -63,7 +69,8 @@ class Group:
         """Take *blocks* blocks that lie together, near the group's beginning, in no time; return the first.
 
         The result counts from the start of the group.  The log, inode chunks and directories get blocks this
-        way; the caller subtracts them from ``unclaimed`` of `Space`.
+        way.  The caller subtracts them from ``unclaimed`` of `Space`, and accounts for the time; the AGF is
+        not touched.
 
         Raises:
             NoSpace: the group has no free extent of *blocks* blocks.
@@ -82,7 +89,7 @@ def lock_group(
     Use: `yield from`.  *groups* are all groups of the filesystem; group 0 follows the last.  A group has room
     if one of its free extents has *length* blocks.  If the AGFs of all groups with room are locked, *thread*
     waits for the first of them.  If no group has room, the longest free extent of all groups counts as
-    *length*.  The caller takes the blocks and releases the AGF.
+    *length*; the result then has fewer blocks together.  The caller takes the blocks and releases the AGF.
 
     Raises:
         NoSpace: no block is free in any group.

@@ -22,7 +22,10 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 class XfsMetadata(Metadata[XfsInode]):
-    """The metadata of one mounted XFS, in its ``log``."""
+    """The metadata of one mounted XFS, in its ``log``.
+
+    The methods add the processor time that they take to ``spent`` of their thread.
+    """
 
     gives_way: bool
 
@@ -60,7 +63,7 @@ class XfsMetadata(Metadata[XfsInode]):
         return self.log.full
 
     def wait_for_space(self, thread: Thread) -> Steps:
-        """See `Metadata.wait_for_space`."""
+        """See `Metadata.wait_for_space`: `XfsLog.wait_for_space`."""
         return self.log.wait_for_space(thread)
 
     def convert_delalloc(
@@ -68,10 +71,10 @@ class XfsMetadata(Metadata[XfsInode]):
     ) -> Steps:  # fmt: skip
         """Run the transaction that gives *inode* blocks of *group*, whose AGF *thread* owns.
 
-        Use: `yield from`.  Only time and the log change; the caller has taken the blocks.  The transaction
-        takes *map_ns* and the commit; the AGF is free after that.  The update of the reverse mapping, if it
-        takes time (*rmap_ns*), follows when the transaction rolls.  Then *thread* works for *then_ns*, which
-        the caller adds to what *thread* has spent.
+        Use: `yield from`.  Only time and the log change; the caller has waited for log space and has taken
+        the blocks.  The transaction takes *map_ns* and the commit; the AGF is free after that.  The update of
+        the reverse mapping, if it takes time (*rmap_ns*), follows when the transaction rolls.  Then *thread*
+        adds pages to bios for *then_ns*.
         """
         log, spent = self.log, thread.spent
         spent.allocate += map_ns
@@ -82,6 +85,7 @@ class XfsMetadata(Metadata[XfsInode]):
         else:
             yield map_ns
             if not rmap_ns and log.commits_at_once:  # the end of the commit needs no event
+                spent.pages += then_ns
                 then_ns += group.agf.up_after(self._commit_ns, thread.task)
                 yield log.cil_section(thread.task, self._commit_ns, then_ns)
                 then_ns = waker_ns = 0
@@ -91,15 +95,16 @@ class XfsMetadata(Metadata[XfsInode]):
         if waker_ns:
             yield waker_ns
         if rmap_ns:
-            spent.allocate += rmap_ns
-            yield from group.update_rmap(thread, rmap_ns)
+            yield from group.update_rmap(thread, rmap_ns, completes=False)
         self.log_extent(inode)
         if then_ns:
+            spent.pages += then_ns  # only now, because the update of the reverse mapping may sleep
             yield then_ns
 
     def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
         """See `Metadata.convert`: under the ILOCK, and with reverse mapping under the AGF, too.
 
+        The file of *inode* is a `PagedFile`.
         Stands for xfs_iomap_write_unwritten.
         """
         file, costs, task = inode.file, self._costs, worker.task
@@ -114,9 +119,8 @@ class XfsMetadata(Metadata[XfsInode]):
         worker.spent.complete += range_ns
         yield range_ns
         if self._rmap_ns:
-            worker.spent.complete += self._rmap_ns
             group = self._groups[(file.base + ioend.block) // self._group_blocks]
-            yield from group.update_rmap(worker, self._rmap_ns)
+            yield from group.update_rmap(worker, self._rmap_ns, completes=True)
         mark_written(file.pages.states, ioend.page, ioend.pages)
         waker_ns = file.lock.up_write()
         self.log_extent(inode)
@@ -136,8 +140,8 @@ class XfsMetadata(Metadata[XfsInode]):
 
     def _convert_run(self, worker: Thread, block: int, wait: Wait) -> Steps:
         yield wait
-        worker.spent.complete += self._rmap_ns
-        yield from self._groups[block // self._group_blocks].update_rmap(worker, self._rmap_ns)
+        group = self._groups[block // self._group_blocks]
+        yield from group.update_rmap(worker, self._rmap_ns, completes=True)
 
     def run_ended(self, inode: XfsInode) -> None:
         """See `Metadata.run_ended`: xfs_setfilesize."""
@@ -146,7 +150,8 @@ class XfsMetadata(Metadata[XfsInode]):
     def log_extent(self, inode: XfsInode) -> None:
         """Log an extent item of *inode*, and the inode unless the growing checkpoint holds it already.
 
-        This takes no time; the caller has waited for the commit.
+        This takes no time; the caller has waited for the commit.  ``checkpoint`` of *inode* becomes the
+        growing one, and the time stamps of a `PagedFile` count as logged (``stamp_ns``).
         """
         log, file, size_bytes = self.log, inode.file, self._extent_bytes
         if isinstance(file, PagedFile):
@@ -170,7 +175,10 @@ class XfsMetadata(Metadata[XfsInode]):
         file.times_logged = log.checkpoint
 
     def change_extent(self, thread: Thread, inode: XfsInode) -> Steps:
-        """See `Metadata.change_extent`: one extent of xfs_alloc_file_space or xfs_itruncate_extents."""
+        """See `Metadata.change_extent`: one extent of xfs_alloc_file_space or xfs_itruncate_extents.
+
+        *thread* first waits for log space.  Neither the ILOCK nor the AGF is taken.
+        """
         file = inode.file
         extents = file.allocations if isinstance(file, PagedFile) else 0
         map_ns, rmap_ns = self._costs.varied_map_ns(extents)
@@ -200,5 +208,5 @@ class XfsMetadata(Metadata[XfsInode]):
             yield from log.force_to(thread.task, checkpoint)
 
     def check(self) -> None:
-        """See `Metadata.check`."""
+        """See `Metadata.check`: `XfsLog.check`."""
         self.log.check()

@@ -34,7 +34,7 @@ class Directory:
 
 
 class XfsInode(FileInode):
-    """An inode: its cluster buffer, and the checkpoint that last logged it.
+    """An inode: its cluster buffer, and the number of the checkpoint that last logged it (0: none).
 
     The group of an inode is the group of its directory.
     """
@@ -63,7 +63,11 @@ class XfsInode(FileInode):
 
 
 class XfsNames(Names):
-    """The directories and inodes of one XFS."""
+    """The directories and inodes of one XFS.
+
+    An operation that logs something waits for log space.  Each operation adds its processor time to ``spent``
+    of the thread, without ``lead_ns`` and ``then_ns`` of *caller*.
+    """
 
     def __init__(
         self,
@@ -139,7 +143,11 @@ class XfsNames(Names):
         return directory
 
     def create(self, caller: Caller, directory: Directory) -> Generator[Wait, None, XfsInode]:
-        """See `Names.create`."""
+        """See `Names.create`: xfs_create, in the group of *directory*.
+
+        An inode chunk or a directory block is added, under the AGF, if one is needed.  In direct reclaim
+        (`SuperblockInodes.must_reclaim`), *caller* also evicts inodes.
+        """
         create_ns = int(self._create_ns * caller.factor)
         if self._agi_ns:
             agi_ns = int(self._agi_ns * caller.factor)
@@ -236,9 +244,9 @@ class XfsNames(Names):
         inactivate_ns = int(costs.inactivate_ns * caller.factor)
         if log.full:
             yield from log.wait_for_space(thread)
-        thread.spent.unlink += remove_ns + inactivate_ns
         if self._reads_cluster(task):
             yield from self._sb.read(thread, self._next_read(), self._cluster_sectors)
+        thread.spent.unlink += remove_ns + inactivate_ns
         yield caller.lead_ns + remove_ns
         yield inodes.sb_list_add(thread)
         thread.spent.commit += self._remove_commit_ns + self._inactivate_commit_ns
@@ -270,7 +278,7 @@ class XfsNames(Names):
         log.commit(size_bytes)
 
     def free_inode(self, thread: Thread, inode: XfsInode) -> Steps:
-        """See `Names.free_inode`: xfs_inactive."""
+        """See `Names.free_inode`: xfs_inactive; the inode is then evicted, and no longer counts as cached."""
         log, inactivate_ns = self._log, self._costs.inactivate_ns
         if log.full:
             yield from log.wait_for_space(thread)

@@ -43,7 +43,10 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedFile]):
-    """The placement of one mounted XFS, in its *groups*."""
+    """The placement of one mounted XFS, in its *groups*.
+
+    ``one_run_pages`` is 16 or, where reservations have a fixed size (``rule`` 0 of `Prealloc`), 0.
+    """
 
     group_label: str
 
@@ -95,7 +98,8 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     def write(self, file: PagedFile, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """See `Placement.write`: return the number of pages written, and how many of them were clean.
 
-        The blocks that the pages claim, reservations included, are subtracted from ``space.unclaimed``.
+        The function stops where `write_all` does.  The blocks that the pages claim, reservations included,
+        are subtracted from ``space.unclaimed``.
         """
         space = self.space
         done, were_clean, claims = write_all(
@@ -113,7 +117,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
             self.free_end(file)
 
     def free_end(self, file: PagedFile) -> int:
-        """See `Placement.free_end`."""
+        """See `Placement.free_end`; no time passes, and nothing is logged."""
         self.space.unclaimed += file.claims_from(file.size)
         extents = file.trim()
         for block, count in extents:
@@ -121,7 +125,10 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         return len(extents)
 
     def give_back(self, block: int, count: int) -> None:
-        """See `Placement.give_back`; *block* counts from the start of the filesystem."""
+        """See `Placement.give_back`; *block* counts from the start of the filesystem.
+
+        All *count* blocks lie in one group.
+        """
         group = self.groups[block // self.group_blocks]
         group.free.give_back(block - group.first_block, count)
         self.space.unclaimed += count
@@ -135,7 +142,11 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     def take_blocks(
         self, inode: XfsInode, file: PagedFile, page: int, length: int, end: int
     ) -> tuple[int, int]:  # fmt: skip
-        """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC; *end* is not used."""
+        """See `Placement.take_blocks`: xfs_bmapi_write with XFS_BMAPI_PREALLOC; *end* is not used.
+
+        The blocks lie near that of the page in front or, without one, in the group of *inode*.  If too few
+        lie together there, another group gives the blocks.  No time passes, and no AGF is taken.
+        """
         length = min(length, MAX_EXTENT_PAGES, self.space.unclaimed)
         block = self._block_behind(file, page)
         group = self.groups[block // self.group_blocks] if 0 <= block < self.blocks else inode.group
@@ -168,7 +179,8 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
     def write_run(self, thread: Thread, inode: XfsInode, wbc: WritebackControl, runs: Runs) -> Steps:
         """See `Placement.write_run`: xfs_bmapi_convert_delalloc and xfs_submit_ioend for a file of one run.
 
-        A file of one run has no ILOCK, because no other task would take it.
+        A file of one run has no ILOCK, because no other task would take it.  *thread* first waits for log
+        space.  The file is written in pieces if no group has its pages together.
         """
         log, group, pages = self._log, inode.cluster.group, inode.dirty_pages
         if log.full:
@@ -184,7 +196,6 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         assert extent is not None, "the locked group has free blocks"
         map_ns, rmap_ns = self._costs.run_map_ns()
         pages_ns = pages * self._costs.page_ns(inode.folio_pages)
-        thread.spent.pages += pages_ns
         yield from self._metadata.convert_delalloc(thread, inode, group, map_ns, rmap_ns, pages_ns)
         for bio in runs.bios(inode, group.first_block + extent[0], pages, wbc):
             if (rest := thread.submit_bio(bio)) is not None:
@@ -197,7 +208,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         """See `ExtentMapper.map_extent`: xfs_map_blocks and xfs_bmapi_convert_delalloc.
 
         xfs_map_blocks first looks for an extent, under the shared ILOCK.  *at_most* is not used: the complete
-        extent gets blocks, as far as they lie together.
+        extent gets blocks, as far as they lie together.  A transaction adds 1 to ``allocations`` of *file*.
         """
         log, ilock, task = self._log, file.lock, thread.task
         if not ilock.try_read():
