@@ -6,7 +6,7 @@ Results go to stdout, everything else to stderr.  The exit status is one of thes
 * 1: a claim does not hold (``calibrate`` disagrees with the committed constants, ``replay`` with the kernel),
   a run was lost, or stdout cannot be written.
 * 2: bad input.
-* 70: a fault of wbsim.
+* 70: a run broke a law of the model, which is a fault of wbsim.
 * 128 + N: signal N ended the command; 141: the reader of stdout has closed the pipe.
 * ``capture`` returns the exit status of its command.
 
@@ -95,8 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command in *argv*, and return the exit status (module docstring).
 
     *argv*: the words after ``wbsim``; None: those of this process.  Problems are printed on stderr.  Wrong
-    options and --help raise SystemExit, as argparse does.  Side effects: --engine is put into the environment
-    (WBSIM_ENGINE), and stdout and stderr may be replaced if they fail.
+    options and --help raise SystemExit, as argparse does; an unexpected exception is not caught.  Side
+    effects: --engine is put into the environment (WBSIM_ENGINE), and stdout and stderr may be replaced.
     """
     if sys.stderr is None:  # the caller has closed it
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115

@@ -143,7 +143,7 @@ class BlockDevice(Protocol):
 def programmed_bytes(device: BlockDevice) -> int:
     """Return how many bytes the flash of *device* programmed so far, with those that it moved.
 
-    A device without flash need not say that it programs nothing: 0.
+    0: the device has no method ``programmed_bytes``, as one without flash.
     """
     programmed: Callable[[], int] | None = getattr(device, "programmed_bytes", None)
     return 0 if programmed is None else programmed()
@@ -158,7 +158,7 @@ class IoScheduler(Protocol):
     sorts: bool
 
     def allows(self, request: Request, sync: bool) -> bool:
-        """Return whether *request* may grow by a bio or a request with this REQ_SYNC.
+        """Return whether *request* may grow by a bio or a request whose REQ_SYNC is *sync*.
 
         Stands for elevator_allow_bio_merge_fn.
         """

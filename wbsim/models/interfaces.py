@@ -27,7 +27,8 @@ from wbsim.sim.sync import Completion, SpinLock
 class Visits(Protocol):
     """The visits of a pdflush thread to inodes, in one pass over the lists of dirty inodes.
 
-    The thread may neither block nor visit a device that another thread is visiting.
+    The thread may neither block nor visit a device that another thread is visiting.  `Writeback` calls
+    `enter` before each inode and `leave` after it; a filesystem asks `gives_up` while it writes the inode.
     """
 
     def enter(self, wb: Wb) -> bool:
@@ -71,7 +72,10 @@ class Inode:
 
 
 class InodeSync:
-    """I_SYNC as set by one thread, on one ``inode`` at a time; other threads may wait for its end."""
+    """I_SYNC as set by one thread, on one ``inode`` at a time; other threads may wait for its end.
+
+    While the thread visits inodes, it keeps this object in ``i_syncs`` of their context.
+    """
 
     __slots__ = ("_env", "_waiters", "inode")
 
@@ -177,10 +181,13 @@ class Bandwidth(Protocol):
     written_stamp: int
 
     def start(self, pages_per_s: int) -> None:
-        """Start all estimates at *pages_per_s*, before anything is measured."""
+        """Start all estimates at *pages_per_s*, and the stamps at 0, before anything is measured."""
 
     def update_write(self, elapsed: int, pages: int, hz: int) -> None:
-        """Update the write bandwidth: *pages* were completed in the last *elapsed* jiffies, of 1 / *hz* s."""
+        """Update the write bandwidth: *pages* were completed in the last *elapsed* jiffies, of 1 / *hz* s.
+
+        This changes ``write`` and ``avg_write``; the throttle then sets the stamps.
+        """
 
 
 class Wb(Protocol):
@@ -196,6 +203,9 @@ class Wb(Protocol):
     * ``dirty``: the pages that are dirty now; ``dirty_and_writeback`` has those under writeback, too.
     * ``dirty_exceeded``: the context is over its limit, so its writers ask the throttle more often.
     * ``bandwidth``: the estimates of its device, from which throttling and chunks follow.
+
+    No method takes time: the caller accounts for the time under ``lock``.  The ``account_`` methods leave
+    ``dirty_pages`` of the inodes to the caller.
     """
 
     name: str
@@ -237,18 +247,22 @@ class Wb(Protocol):
         """Count *pages* dirty pages that a truncation removed before they were written (account_cleaned)."""
 
     def add(self, inode: Inode, now_ns: int) -> None:
-        """Put *inode*, which became dirty at *now_ns*, on b_dirty as its youngest (__mark_inode_dirty)."""
+        """Put *inode*, which became dirty at *now_ns*, on b_dirty as its youngest (__mark_inode_dirty).
+
+        *inode* must be on no list.  Its ``dirtied_when`` is set.
+        """
 
     def give_back(self, inode: Inode) -> None:
         """Put *inode*, which is on no list and still dirty, back on b_dirty; its age decides its place."""
 
     def take_off(self, inode: Inode) -> None:
-        """Take *inode* off its list, because an fsync(2) writes it or a truncation makes it clean."""
+        """Take *inode* off its list, if any: an fsync(2) writes it, or a truncation makes it clean."""
 
     def queue_io(self, older_than_ns: int, superblock: Superblock | None = None) -> int:
         """Refill b_io from b_more_io and from the inodes dirtied by *older_than_ns*; return how many moved.
 
-        *superblock*: move its inodes alone, where each superblock has separate lists.
+        All inodes of b_more_io move, and those of b_dirty whose ``dirtied_when`` is at most *older_than_ns*.
+        *superblock*: move its inodes alone, where each superblock has separate lists; elsewhere no effect.
         """
 
     def holds(self, inodes: deque[Inode], superblock: Superblock | None) -> bool:
@@ -262,7 +276,7 @@ class Wb(Protocol):
         """
 
     def requeue_io(self, inode: Inode) -> None:
-        """Put *inode*, which is still dirty, on b_more_io, where it waits for its next turn."""
+        """Put *inode*, still dirty and on no list, on b_more_io, where it waits for its next turn."""
 
     def check(self) -> None:
         """Check that each dirty inode is on one of the lists; raise `LawBroken` otherwise."""
@@ -274,7 +288,10 @@ class Wb(Protocol):
 
 
 class Dirtier(Protocol):
-    """A writer's account with the throttle: current->nr_dirtied."""
+    """A writer's account with the throttle: current->nr_dirtied.
+
+    ``nr_dirtied``: the pages that the writer has dirtied since `Throttle.balance` last settled the account.
+    """
 
     nr_dirtied: int
 
@@ -283,7 +300,10 @@ class Dirtier(Protocol):
 
 
 class Throttle(Protocol):
-    """Holds writers back; one throttle serves all contexts."""
+    """Holds writers back; one throttle serves all contexts.
+
+    *dirtier* is the account of the writer, as the method `dirtier` returned it.
+    """
 
     def start(
         self, wbs: Sequence[Wb], flushers: Flushers, write_back: WriteBack, congestion_wait: CongestionWait
@@ -314,7 +334,7 @@ class Throttle(Protocol):
     def passes(self, wb: Wb, dirtier: Any) -> bool:
         """Return whether `balance` would not hold the thread back; no time passes (BDP_ASYNC).
 
-        If so, the account is that of a thread that `balance` has let pass.
+        If so, the account is that of a thread that `balance` has let pass.  Background writeback may start.
         """
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
@@ -350,7 +370,8 @@ class Flushers(Protocol):
     def register(self, bdi: Any) -> None:
         """Make the contexts of the device *bdi*, a `BackingDevice`, and the threads that they need.
 
-        The machine calls this once for each device.
+        The contexts go into ``wbs`` of *bdi*, whose ``places`` is set.  The machine calls this once for each
+        device.
         """
 
     def start_background(self, wb: Wb) -> None:
@@ -368,7 +389,8 @@ class Flushers(Protocol):
     def queue(self, wb: Wb, work: Work) -> Completion | None:
         """Queue *work* for *wb*, and return its completion, for which the caller may wait.
 
-        Returns None if the work was dropped: then only the caller can do it.
+        The completion is a new one; ``done`` of *work* is not used.  Returns None if the work was dropped:
+        then only the caller can do it.
         """
 
 
@@ -408,7 +430,8 @@ class Caller:
 class Names(Protocol):
     """The directories and inodes of a filesystem.
 
-    *caller* is the process in a system call; each call covers its ``lead_ns``.
+    *caller* is the process in a system call; each call covers its ``lead_ns``.  `MountedSuperblock` has the
+    inodes by path; the process changes these paths, and not the methods here.
     """
 
     def root(self) -> Any:
@@ -418,12 +441,18 @@ class Names(Protocol):
         """Return a directory that existed before the run, as the object that `create` takes for it.
 
         `lay_out` of a superblock needs the directory for the files of a configuration.
+
+        Raises:
+            NoSpace: no inode is free for the directory (ext4).
         """
 
     def new_inode(self, cpu: int, directory: Any) -> Inode:
         """Return the inode of a file that existed in *directory* before the run.
 
         *cpu* chooses its writeback context, as the processor that runs creat(2) does.
+
+        Raises:
+            NoSpace: no block or inode is free for the file or its name.
         """
 
     def mkdir(self, thread: Thread) -> Generator[Wait, None, Any]:
@@ -487,7 +516,7 @@ class Filesystem(Protocol):
     def append(self, inode: Any, pages: int) -> int:
         """Write *pages* complete pages behind the end of the file, in no time; return how many were clean.
 
-        The caller then counts the clean ones as dirty.
+        The file must be open.  The caller then counts the clean ones as dirty, in the inode and its context.
 
         Raises:
             NoSpace: too few blocks are free.
@@ -496,8 +525,8 @@ class Filesystem(Protocol):
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices*, *call_pages* pages with each write(2), in no time.
 
-        Returns the number of pages that were written, and how many of them were clean.  If not all were
-        written, `make_way` is due before the rest.
+        Returns the number of pages that were written, and how many of them were clean.  The caller counts the
+        clean ones as with `append`.  If not all were written, `make_way` is due before the rest.
         """
 
     def make_way(self, thread: Thread, inode: Any) -> Steps:
@@ -556,7 +585,8 @@ class Filesystem(Protocol):
     def truncate(self, thread: Thread, inode: Any, pages: int) -> Steps:
         """Make *inode* *pages* pages long (ftruncate(2)).  Use: `yield from`.
 
-        If the file becomes shorter, *thread* first waits for its writeback.  The blocks behind are free then.
+        If the file becomes shorter, *thread* first waits for its writeback.  The blocks behind are free then,
+        and dirty pages behind the end count as cancelled (`Wb.account_cancelled`).
         """
 
     def forget(self, inode: Any) -> None:
@@ -646,7 +676,7 @@ class Thread(Protocol):
         """Issue the plug's requests, and close the plug.  Use: `yield from thread.finish_plug()`."""
 
     def flush_plug(self) -> Iterable[Wait]:
-        """Issue the plug's requests, but leave the plug open.  Use: `yield from`, as with `finish_plug`."""
+        """Issue the requests of the plug, which is open and stays open.  Use: `yield from`."""
 
     def before_sleep(self) -> None:
         """Empty the plug, as schedule() does, in no time; call this before the thread sleeps.
@@ -658,7 +688,7 @@ class Thread(Protocol):
         """Return what *array* keeps in the plug, which *make* makes at first; None: no plug is open."""
 
     def drop_callback(self, array: Any) -> None:
-        """Take what *array* keeps out of the plug, because the array submits it now."""
+        """Take what *array* keeps, which is there, out of the plug, because the array submits it now."""
 
     def submit_bio(self, bio: Bio) -> Steps | None:
         """Submit *bio*; return None if it joined a plugged request, which takes no time.

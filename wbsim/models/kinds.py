@@ -68,7 +68,8 @@ def kind_field(folder: str, key: str = "kind") -> BeforeValidator:
     """Return the validator of a field that takes any kind in *folder*; the table names it as its *key*.
 
     The validator makes the kind's spec from the table, and leaves a value that is no table as it is.  If
-    *key* names no kind, the validator raises `BadValue`.
+    *key* names no kind, the validator raises `BadValue`.  If the spec refuses the table, it raises an error
+    of pydantic with the type "variant".
     """
 
     def parse(value: Any) -> Any:
@@ -89,8 +90,9 @@ def kind_field(folder: str, key: str = "kind") -> BeforeValidator:
 def by_kind(folder: str, part: str) -> BeforeValidator:
     """Return the validator of a table by kinds in *folder*.
 
-    The entry of a kind has the class that the kind's spec has as its attribute *part*.  An unknown kind makes
-    the validator raise ValueError.
+    The entry of a kind has the class that the kind's spec has as its attribute *part*.  The validator returns
+    a dict by kind, and leaves a value that is no table as it is.  An unknown kind makes it raise ValueError,
+    and a refused entry an error as with `kind_field`.
     """
 
     def parse(value: Any) -> Any:

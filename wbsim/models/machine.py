@@ -105,6 +105,7 @@ class Machine:
         Raises:
             GiveUp: the run did not end by the scenario's ``give_up``.
             Standstill: the clock does not move any more.
+            CallError: a call failed in a task that does not catch the error, such as a program's parent.
             LawBroken: see `check`.
         """
         with between_events(self.env):
@@ -128,7 +129,7 @@ class Machine:
     def process(self, name: str) -> Process:
         """Return a new process called *name*, whose system calls take their mean times.
 
-        Code of a user makes these calls, and starts the process's task.
+        No other thread may have this name.  Code of a user makes these calls, and starts the process's task.
         """
         return self.calls.process(self.thread(name), Draws(np.ones), Latencies())
 

@@ -84,6 +84,10 @@ class Parts:
     """Makes the parts of the components of *owner* from the machine's *supply*.
 
     *urgent* is the rank of their timers, and of events that end something, such as a lock's release.
+
+    The name of a part lies below the owner's name.  Results keep threads and locks by their names, so an
+    owner may use a name only once for each.  A name of random numbers or of wake-ups that is taken raises
+    ValueError.  With a ``cv`` of 0, processor times do not vary: each factor is 1, and its name stays free.
     """
 
     def __init__(self, supply: Supply, owner: str = "", urgent: int = URGENT) -> None:
@@ -189,6 +193,7 @@ class Parts:
     def wake_ups(self, name: str) -> WakeUps:
         """Return the wake-ups of the tasks that wait for *name*, such as a class of locks.
 
+        `mutex`, `semaphores` and `rw_semaphores` make those of their name, which must not be made again.
         Each class draws its own numbers, so a new class changes none of the others.
         """
         supply = self._supply

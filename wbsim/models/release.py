@@ -38,7 +38,8 @@ def release_of(name: str) -> Release:
     ((3, 11, 999), (6, 8, 0))
 
     Raises:
-        ValueError: *name* does not begin with a release, or Linux had no release of that number.
+        ValueError: *name* is not a release, perhaps with a suffix behind -, +, ~ or _.  Or Linux had no
+            release of that number.
     """
     match = _RELEASE.fullmatch(name)
     if match is None:

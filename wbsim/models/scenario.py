@@ -246,7 +246,9 @@ class KernelSpec(Spec):
 
 
 def same_directory(path: str, root: str) -> bool:
-    """Return whether *path* is the directory *root*; a relative path begins at ``/``.
+    """Return whether *path* is the directory *root*; a relative *path* begins at ``/``.
+
+    *root* is an absolute plain path.
 
     >>> same_directory("/data/./", "/data"), same_directory("/data/a", "/data"), same_directory(".", "/")
     (True, False, True)

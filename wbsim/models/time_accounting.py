@@ -92,7 +92,7 @@ class Spent:
 
     @property
     def system(self) -> int:
-        """The time (ns) of all paths but the program's own."""
+        """The time (ns) of all paths of `PATHS` but ``user``; pauses that spin are not in it."""
         return sum(self.by_path().values()) - self.user
 
 

@@ -108,7 +108,7 @@ class Scheduler(ABC):
 
         If it has, the caller (`Environment.wake`) resumes it.  Otherwise the scheduler resumes it when a
         processor is free.  *waker*: the task that wakes *task*, if a task does; it may decide which processor
-        is chosen.
+        is chosen.  The sleep that ends now is added to ``idle_ns`` or ``slept_ns``.
         """
 
     @abstractmethod
@@ -131,7 +131,8 @@ class Scheduler(ABC):
     def work(self, task: Task, ns: int) -> Steps:
         """Let *task* work for *ns* in user mode, where it can be preempted at any time.  Yield the result.
 
-        While another task has the processor, the end of the work moves back by that time.
+        While another task has the processor, the end of the work moves back by that time.  The caller charges
+        *ns* to a path (`models.time_accounting`).
         """
 
     @abstractmethod
@@ -312,6 +313,7 @@ class Environment:
         """Let *task* run *steps*, beginning *delay_ns* from now; return *task*.
 
         With a scheduler, it asks for a processor only then.  `live_tasks` counts it until its steps end.
+        *task* must not have other steps that have not ended.
         """
         task.steps = steps
         self.live_tasks += 1
@@ -351,7 +353,8 @@ class Environment:
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
         """Call *act* at *when_ns*; *rank* orders it among the events of that instant, lowest first.
 
-        Calls with one rank come in the order in which they were added.
+        *when_ns* is a time of the clock, not before ``now``.  Calls with one rank come in the order in which
+        they were added.
         """
         self._calls += 1
         self.agenda.push(Call(when_ns, rank, self._calls, act))

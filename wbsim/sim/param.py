@@ -82,7 +82,7 @@ def specified(value: Any, source: str) -> Given:
 
 
 def followed(value: Any, source: str) -> Given:
-    """Return a value that another key decides, by the rule in *source*."""
+    """Return *value* as a `Followed`: another key decides it, by the rule in *source*."""
     return Followed(value, Origin.SPECIFIED, source)
 
 
@@ -325,9 +325,9 @@ class Spec(BaseModel):
         return entries
 
     def inputs(self) -> Inputs:
-        """Return the inputs that build this spec again, with provenance; nested specs become tables.
+        """Return the inputs that build this spec again, by field, with provenance.
 
-        The caller may override values in them.
+        Nested specs become tables, and tuples become lists.  The caller may override values in them.
         """
         return {
             name: _inputs(getattr(self, name), self._provenance.get(name)) for name in type(self).model_fields
@@ -336,7 +336,8 @@ class Spec(BaseModel):
     def numbers(self, prefix: str = "") -> Iterator[Number]:
         """Yield every number and named choice of this spec and of nested specs, with its provenance.
 
-        *prefix* is put before each path: the path of this spec in another spec, with a dot at its end.
+        A flag counts as a number.  A text or None is yielded only if its provenance was stated.  *prefix* is
+        put before each path: the path of this spec in another spec, with a dot at its end.
         """
         for name in type(self).model_fields:
             unit = unit_of(type(self).model_fields[name])

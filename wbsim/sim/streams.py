@@ -76,7 +76,7 @@ class Streams:
         """Return a function that takes a length, and returns an array of that many factors.
 
         They are factors of processor times as those of `service_times`, with the mean 1 and the coefficient
-        of variation *cv*.
+        of variation *cv*.  With *cv* 0 all are exactly 1, and *name* stays free.
         """
         if cv == 0:
             return np.ones

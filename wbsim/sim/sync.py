@@ -85,7 +85,10 @@ class LockStat:
         return self.hold_ns + self.hand_off_ns
 
     def count_wait(self, wait_ns: i64) -> None:
-        """Count the wait of one contended acquisition, *wait_ns*, in the sum and the extremes of waits."""
+        """Count the wait of one contended acquisition, *wait_ns*, in the sum and the extremes of waits.
+
+        ``contentions`` stays as it is: the lock counts a contention when its wait begins.
+        """
         if wait_ns < self.wait_min_ns or not self.wait_ns:
             self.wait_min_ns = wait_ns
         self.wait_ns += wait_ns
@@ -107,7 +110,7 @@ LockStats = tuple[LockStat, int]
 
 
 class LockClass:
-    """Locks that are counted together under *name*; *stats* returns their counters."""
+    """Locks that are counted together under *name*; *stats* returns their `LockStats`."""
 
     __slots__ = ("_stats", "name")
 
@@ -127,9 +130,10 @@ class LockClass:
 
 
 def spins(task: Task, lock: str, cause: str, spun_ns: int) -> None:
-    """Account that *task* has spun *spun_ns* for *lock*, in all its counters of spinning and of waits.
+    """Account that *task* has spun *spun_ns* for the lock with the name *lock*, in all its counters.
 
-    *cause* is `waiting_for` this lock: the cause of the task's longest wait, if this is the longest.
+    The counters are those of spinning and of waits.  *cause* is `waiting_for` this lock: the cause of the
+    task's longest wait, if this is the longest.
     """
     task.spin_ns += spun_ns
     task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
@@ -139,10 +143,12 @@ def spins(task: Task, lock: str, cause: str, spun_ns: int) -> None:
 
 
 def waiting_for(lock: str) -> str:
-    """Return the ``waits_for`` of a task that sleeps for *lock*: the kind, with which its name begins.
+    """Return the ``waits_for`` of a task that sleeps for the lock with the name *lock*.
 
-    >>> waiting_for("sda/list_lock")
-    'lock list_lock'
+    The result has the kind of the lock: the first word behind the last slash of the name.
+
+    >>> waiting_for("sda/list_lock"), waiting_for("sda/agf 3")
+    ('lock list_lock', 'lock agf')
     """
     return f"lock {lock.rsplit('/', 1)[-1].split(' ')[0]}"
 
@@ -169,8 +175,9 @@ class WakeUps:
     def wake(self, env: Environment, task: Task, waker: Task | None = None) -> int:
         """Wake *task*, which runs after the time of one wake-up; return the time that this takes its waker.
 
-        The caller must wait for that time (ns).  It is 0 if *task* has no processor yet, because only an idle
-        processor needs an interrupt.  *waker*: the task that wakes *task*, if any.
+        The caller must wait for that time (ns), and account for it, as locks do in ``waking_ns``.  It is 0 if
+        *task* has no processor yet, because only an idle processor needs an interrupt.  *waker*: the task
+        that wakes *task*, if any.
         """
         env.wake(task, self.next_ns(), waker)
         return self.waker_ns if task.on_cpu else 0
@@ -222,7 +229,7 @@ class SpinLock:
         """Wait for the lock, hold it for *hold_ns*, release it, and work for *then_ns*.  Yield the result.
 
         The result is a time (ns) if the lock is free, else SPIN.  The lock adds the spinning to the times of
-        *task*; the caller adds the work.
+        *task*; the caller adds *hold_ns* and *then_ns*.
         """
         now: i64 = self._env.now
         stat = self.stat
@@ -287,7 +294,8 @@ class Line:
     def fetch_ns(self, task: Task) -> int:
         """Return the time (ns) in which a line moves to the processor of *task*, which writes it next.
 
-        No time passes and no lock is taken: the caller adds the time to the hold of `lock`.
+        The line counts as moved.  No time passes and no lock is taken: the caller adds the time to the hold
+        of `lock`.
         """
         last, cpu, hand_off = self._last_cpu, task.cpu, self._hand_off
         self._last_cpu = cpu
@@ -297,7 +305,7 @@ class Line:
         """Take the lock, write to one line *writes* times, and work for *then_ns*.  Yield the result.
 
         The result is a time (ns) if the lock is free, else SPIN.  If other tasks write too, each write must
-        fetch the line; otherwise only the first write must.
+        fetch the line; otherwise only the first write must.  *writes* is at least 1.
         """
         fetch_ns = self.fetch_ns(task)
         hold_ns = fetch_ns + (writes - 1) * self._own_ns if self.lock.free else writes * fetch_ns
@@ -311,7 +319,8 @@ class Mutex:
     first, then sleeping tasks, each in the order of asking.  Left out: a spinning task sleeps when another
     task wants its processor.
 
-    A release returns the time (ns) that its wake-up takes the owner, which the owner must wait.
+    A release returns the time (ns) that its wake-up takes the owner, which the owner must wait.  The release
+    adds this time to the owner's ``waking_ns``.
     """
 
     __slots__ = (
@@ -381,10 +390,10 @@ class Mutex:
             task.scheduler.sleeps(task)
 
     def release(self) -> int:
-        """Give the lock to the next task, if one waits; return the time (ns) that the owner must wait for it.
+        """Give the lock to the next task, if one waits; return the time (ns) for which the owner must wait.
 
-        This is the time to wake a sleeping task, 0 for a spinning one.  A spinning task has the lock after
-        the hand-off; a sleeping task wakes up as its owner.
+        This is the time to wake a sleeping task, and 0 for a spinning one or for none.  A spinning task has
+        the lock after the hand-off; a sleeping task wakes up as its owner.
         """
         owner = self._owner
         assert owner is not None, f"{self.name}: release() of a lock that is not held"
@@ -418,7 +427,8 @@ class Semaphore:
     the semaphore while it wakes up, so running tasks must wait for it.
 
     `up_after` announces a release in advance, which costs no event unless a task waits.  Both return the time
-    (ns) that the wake-up of a task that waits already takes the owner, which the owner must wait.
+    (ns) that the wake-up of a task that waits already takes the owner, which the owner must wait.  Both
+    add this time to the owner's ``waking_ns``.
     """
 
     __slots__ = ("_cause", "_env", "_owned", "_taken_ns", "_until_ns", "_waiters", "_wakes", "stat")
@@ -435,7 +445,7 @@ class Semaphore:
 
     @property
     def free(self) -> bool:
-        """True if no task owns the semaphore."""
+        """True if no task owns the semaphore, and no announced release (`up_after`) is still to come."""
         return not self._owned and self._env.now >= self._until_ns
 
     def try_down(self) -> bool:
@@ -536,7 +546,8 @@ class RwSemaphore:
       before the tasks that sleep, *line_ns* after the release.
     * A writer that is woken does not own the lock yet (with ``steals``): another task may take it first.
     * Tasks that spin leave the processor when the owner does.
-    * A release returns the time (ns) that its wake-ups take the task, which the task must wait.
+    * A release returns the time (ns) that its wake-ups take the task, which the task must wait.  The release
+      adds this time to the task's ``waking_ns``.
 
     ``stat`` counts writers, and ``read_stat`` readers.  While several readers hold the lock, its time counts
     once.  ``cause`` is the ``waits_for`` of tasks that sleep for the lock.
@@ -683,8 +694,9 @@ class RwSemaphore:
     def own_for(self, task: Task, call: Steps, before_sleep: Callable[[], object]) -> Steps:
         """Let *task* own the lock for writing while it runs *call*, and release it after.  Yield the result.
 
-        *before_sleep* is called each time that *task* goes to sleep for the lock.  A call of write(2),
-        fallocate(2) or ftruncate(2) owns the i_rwsem this way.
+        The lock is released also if *call* raises an error.  *before_sleep* is called each time that *task*
+        goes to sleep for the lock.  A call of write(2), fallocate(2) or ftruncate(2) owns the i_rwsem this
+        way.
         """
         if not self.try_write(task):
             yield from self.down_write(task, before_sleep)

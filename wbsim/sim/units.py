@@ -69,10 +69,12 @@ def parse(text: str, kind: str) -> int:
 
 
 def quantity(text: str) -> int | str:
-    """Return a *text* with a number and a unit as a number of ns, B or B/s; return any other text unchanged.
+    """Return a *text* with a number and a unit of `SCALES` as a number of ns, B or B/s.
 
-    >>> quantity("125 MB/s"), quantity("5 us"), quantity("ssd")
-    (125000000, 5000, 'ssd')
+    Any other text is returned unchanged, also a number without a unit.
+
+    >>> quantity("125 MB/s"), quantity("5 us"), quantity("ssd"), quantity("5")
+    (125000000, 5000, 'ssd', '5')
 
     Raises:
         ValueError: the amount is negative, or has a fraction of the base unit.
@@ -87,6 +89,9 @@ def quantities(texts: Iterable[str]) -> dict[str, int | str]:
 
     >>> quantities(["5 us", "ssd"])
     {'5 us': 5000, 'ssd': 'ssd'}
+
+    Raises:
+        ValueError: an amount is negative, or has a fraction of the base unit.
     """
     return {text: quantity(text) for text in texts}
 

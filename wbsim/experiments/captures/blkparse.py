@@ -70,7 +70,8 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
     nothing.
 
     Raises:
-        BadInput: a line is no event of the default format, or an event follows the summary.
+        BadInput: a line is no event of the default format, an event lacks its fields, or an event follows the
+            summary.
     """
     sequences = _Sequences()
     summary = False

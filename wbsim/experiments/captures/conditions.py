@@ -41,7 +41,8 @@ class Conditions:
 
     * ``kernel``: the kernel that made the capture; ``era`` names its plug rules, a key of `PLUG_RULES`.
     * ``what_if_era``: the era of the what-if; None: not asked for.
-    * ``device``: the judged device, "major,minor"; ``limits``: the limits of its queue.
+    * ``device``: the judged device, "major,minor"; ``scheduler``: that of its queue.
+    * ``limits``: the limits of the queue; a segment has always at most 64 KiB.
     * ``notes``: the assumptions, as messages for the user.
     """
 
@@ -58,8 +59,8 @@ def conditions_of(capture: Capture, options: Options) -> Conditions:
     """Return the conditions of a replay from *capture*'s header, completed by *options*.
 
     A missing nomerges is taken as 0, a missing scheduler as none, and a missing kernel as `NEWEST`; a note
-    says so.  If no device is named, the only device with bios is judged.  The `kernel` option also asks for a
-    what-if.
+    says so.  The `device` option takes precedence over the header.  If neither names a device, the only
+    device with bios is judged.  The `kernel` option completes the header, and always asks for a what-if.
 
     Raises:
         BadInput: a limit is missing or out of range, or a limit or the scheduler contradicts the header.  Or

@@ -32,10 +32,11 @@ class Episode:
     hidden: bool = False
 
     def withdraw(self, verdict: Verdict) -> None:
-        """Take the judgements of this episode out of *verdict*; its decisions count as not judged.
+        """Take the judgements of this episode out of *verdict*, which is changed in place.
 
-        The replay calls this when an unplug proves hidden requests.  The episode and its requests become
-        hidden, and the counts of the episode 0.
+        The decisions count as ``unjudged`` and ``inside_plug``, and the mismatches of the episode are
+        dropped.  The replay calls this when an unplug proves hidden requests.  The episode and its requests
+        become hidden, and the counts of the episode 0.
         """
         self.hidden = True
         for request in self.requests:

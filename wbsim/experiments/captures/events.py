@@ -87,10 +87,11 @@ def rwbs_of(letters: str) -> Rwbs:
 
 
 def without_sectors(event: Event) -> Event:
-    """Return the event to report for *event*, which has no sectors; both parsers call this.
+    """Return *event*, which has no sectors (size 0), or a `NO_SECTORS` event in its place.
 
-    The block layer decides on the bio of an empty flush, so the bio's events keep their names.
-    All other events become `NO_SECTORS`: their requests are in no elevator and merge with nothing.
+    The block layer decides on the bio of an empty flush, so the bio's events are returned unchanged.
+    All other events become `NO_SECTORS`: their requests are in no elevator and merge with nothing.  Both
+    parsers call this.
     """
     if event.name not in (INSERT, ISSUE, RQ_MERGE) and rwbs_of(event.rwbs).flushes:
         return event

@@ -73,7 +73,7 @@ def parse(lines: Iterator[tuple[int, str]], wrong: Callable[[int, str], BadInput
     """Yield the block layer's events and the losses, in the text's order; `reader` calls it.
 
     *lines*: pairs of a number, from 1, and its line.  *wrong* makes the error for a line from its number and
-    a message.  Comments and events of other tracepoints yield nothing.
+    a message.  A loss is a `LOST` event.  Comments and events of other tracepoints yield nothing.
 
     Raises:
         BadInput: a line is neither an event nor a comment, or an event lacks its fields.

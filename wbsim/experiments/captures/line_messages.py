@@ -35,7 +35,8 @@ def refusal(text_format: str, line: str) -> str:
 def bad_fields(event: str, part: str, fields: str, remarked: re.Pattern[str], expected: str) -> str:
     """Return the error message for the *fields* of an *event*, which lack *part* or end with a remark.
 
-    The first group of *remarked* is the text behind complete fields.  *expected*: an example of good fields.
+    *event* names the event, and *part* what is absent, such as "count".  The first group of *remarked* is the
+    text behind complete fields.  *expected*: an example of good fields.
     """
     if (remark := remarked.fullmatch(fields)) is not None and remark[1].strip():
         return f"{event} is followed by {quoted(remark[1])}; remove this text from the line"

@@ -62,8 +62,9 @@ class Recording(NamedTuple):
 class FlusherTime:
     """The processor time of a device's flushers.
 
-    ``file_ns``: the time per file, including its pages and bios.  ``request_ns``: the time per request.
-    ``files``, ``pages`` and ``requests``: the numbers that were written.
+    ``files``: the writebacks of a file that wrote pages; a file counts again each time.  ``pages``: the pages
+    that they wrote.  ``requests``: the new requests (getrq).  ``file_ns``: the mean time for each of
+    ``files``, including its pages and bios.  ``request_ns``: the mean time for each of ``requests``.
     """
 
     recording: Recording
@@ -101,7 +102,8 @@ class _Sums:
 def flusher_time(path: Path) -> FlusherTime:
     """Return the mean processor time (ns) of the flushers per written file and per request.
 
-    *path*: the capture.  `wbsim.experiments.machines.costs` derives the costs of a machine from the result.
+    *path*: the capture.  The time of tracing is subtracted; a mean is at least 0.
+    `wbsim.experiments.machines.costs` derives the costs of a machine from the result.
 
     Raises:
         BadInput: the capture was not recorded with ``wbsim capture --cpu``, or no flusher wrote in it.  Or

@@ -56,8 +56,9 @@ GRACE_S: Final = 2
 class Recorded(NamedTuple):
     """The counts of a recording.
 
-    ``status``: the exit status of the command.  ``bios``: the bios for ``device``, "major,minor".
-    ``foreign_bios``: those for other devices.  ``losses``: the number of lost events.
+    ``status``: the exit status of the command; -N if signal N ended it.  ``bios``: the number of bios for
+    ``device``, "major,minor".  ``foreign_bios``: that for all other devices.  ``losses``: the number of lost
+    events, as far as the kernel counted them.
     """
 
     status: int
@@ -85,7 +86,8 @@ def record(
             `wbsim.experiments.captures.processor` needs.
 
     Raises:
-        BadInput: not root, no tracefs, no such command, no bio at all, or *path* cannot be written.
+        BadInput: not root, no such command, no bio at all, or the kernel lacks tracefs or the events.  Or
+            *device* has no queue, or *path* cannot be written.
     """
     if os.geteuid() != 0:
         raise bad("capture", "needs root to use tracefs; run the command with sudo")
@@ -167,6 +169,7 @@ def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) ->
 
     *root* is the mount point of tracefs.  *buffer_mib*: the buffer of each processor.  An event is named like
     "block/block_plug".  Events that the kernel lacks are left out, but not block_bio_queue and sched_switch.
+    The instance records from the beginning of the body; its file ``trace`` has the events.
 
     Raises:
         BadInput: the kernel lacks block events or sched_switch.
@@ -256,7 +259,7 @@ def count_bios(trace: Path) -> tuple[Counter[str], int]:
 
 
 def limits(device: str) -> str:
-    """Return a capture's first line without "# ": kernel, queue limits, processors, memory, device.
+    """Return a capture's first line without "# ": kernel, queue limits, processors, memory (GiB), device.
 
     Raises:
         BadInput: *device* ("major,minor") has no queue.

@@ -54,8 +54,9 @@ def replay(
 ) -> Verdict:
     """Return the verdict on every decision on *device* ("major,minor") in *steps*, which `steps_of` yields.
 
-    *rules*, *limits* and *scheduler* are those of the captured kernel: the simulator decides by them.  `wbsim
-    replay` and `wbsim.Capture` call this.
+    *steps* are those of the whole capture, also of other devices.  *rules*, *limits* and *scheduler* are
+    those of the captured kernel: the simulator decides by them.  `wbsim replay` and `wbsim.Capture` call
+    this.
     """
     judge = _Judge(rules, limits, scheduler, sys.intern(device))
     for step in steps:

@@ -33,8 +33,10 @@ def replay_document(
 ) -> dict[str, object]:
     """Return the replay as the document that ``wbsim replay --json`` prints.
 
-    *path*: that of the capture.  With *eras*, ``requests_simulated`` is the number of the era that was asked
-    for, and ``what_if`` has the number and the histogram (KiB) of each era.
+    *path*: that of the capture.  The keys are ``capture``, ``kernel``, ``device`` and all fields of
+    `Verdict`.  With *eras*, ``requests_simulated`` is the number of the era that was asked for.  Only then is
+    the key ``what_if`` present: for each era, ``requests`` and ``histogram_kib``.  The histogram has the
+    number of requests by the upper bound of their size, such as "<=64K".
     """
     document: dict[str, object] = {
         "capture": str(path),
@@ -160,7 +162,7 @@ def _histogram(lengths: Counter[int]) -> dict[str, int]:
 def draw_eras(path: Path, title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> None:
     """Draw the number and the sizes of the requests of each of *eras*, and write the picture to *path* (PNG).
 
-    *title* stands above the picture.  An existing file is replaced.
+    *title* stands above the picture.  *eras* must not be empty; see `figure`.  An existing file is replaced.
 
     Raises:
         BadInput: *path* cannot be written.

@@ -48,8 +48,9 @@ class Requests:
     def joined_by(self, piece: Piece) -> Seen:
         """Return the request that the bio of *piece* merged with, extended by the bio.
 
-        If the capture shows no such request, a hidden one is added.  Requests that are shown are tried first,
-        then those in the task's own plug.
+        The kernel's decision in *piece* must be a merge.  If the capture shows no such request, a hidden one
+        is added, which has only the sectors of the bio.  Requests that are shown are tried first, then those
+        in the task's own plug.
         """
         start, end = piece.sector, piece.sector + piece.sectors
         neighbours = self._by_end.get(start, ()) if piece.merge is BACK else self._by_start.get(end, ())

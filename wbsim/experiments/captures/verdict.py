@@ -83,7 +83,7 @@ class Verdict:
 
     @property
     def agrees(self) -> bool:
-        """True if all judged decisions and full flushes are equal.
+        """True if all judged decisions and full flushes are equal, also if none was judged.
 
         Example:
             >>> import wbsim

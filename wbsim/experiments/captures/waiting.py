@@ -71,12 +71,18 @@ class Waiting:
         return [] if queue is None else queue.neighbours(bio)
 
     def insert(self, request: Request, pid: int, cpu: int, line: int) -> None:
-        """Insert *request*, which left its plug for the scheduler in *line* of the capture."""
+        """Insert *request*, which left its plug for the scheduler in *line* of the capture.
+
+        In an elevator, a request that continues a waiting one may be appended to that request.
+        """
         self._insert(request, self._key(request.bios[0], pid, cpu))
         self._insertion_lines[request] = line
 
     def insertion_line(self, request: Request) -> int:
-        """Return the line of the capture in which *request*, which waits, was inserted; 0 after `recall`."""
+        """Return the line of the capture in which *request* was inserted; 0 after `recall`.
+
+        *request* must be waiting.
+        """
         return self._insertion_lines[request]
 
     def issue(self, start_sector: int) -> None:
@@ -94,7 +100,10 @@ class Waiting:
             self.leave(companion)
 
     def leave(self, request: Request) -> None:
-        """Mark *request* as leaving: it is out of its queue, no bio can join it, and it is not issued."""
+        """Take *request*, which must be waiting, out of its queue and mark it as leaving.
+
+        No bio can join the request, which is not issued yet.
+        """
         self._departures[request.start_sector] = request, self._places[request]
         self._remove(request)
 

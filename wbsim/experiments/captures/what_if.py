@@ -36,9 +36,9 @@ def what_if(
 ) -> dict[str, Issued]:
     """Return, by the name of the era, the requests that its plugs would have issued to *device*.
 
-    Each result counts requests by their length (sectors).  *steps* are those of `steps_of`, *eras* the rules
-    by name, *limits* those of the device, and *device* is "major,minor".  `wbsim replay --kernel` shows the
-    result.
+    Each result counts requests by their length (sectors).  *steps* are those of `steps_of`.  *eras* has the
+    plug rules of each era by its name.  *limits* are those of *device*, which is "major,minor".
+    `wbsim replay --kernel` shows the result.
     """
     kernels = {name: _Kernel(rules, limits) for name, rules in eras.items()}
     for step in steps:

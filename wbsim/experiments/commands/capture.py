@@ -43,7 +43,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Record a capture to --out while the command runs; return the exit status of the command.
+    """Record a capture to --out while the command runs; return the command's exit status (-N: signal N).
 
     *arguments* are the parsed options of `add_options`.  Print the number of bios, and of lost events, on
     stderr.  Without root, or with bad input, raise `BadInput`: `cli` ends with status 2.

@@ -304,7 +304,7 @@ def _rules(path: str | None) -> str:
 
 
 def named_rules(path: str, command: str) -> list[Rule]:
-    """Return the rules whose key is *path* or lies below it; `list` and `diff` print them.
+    """Return the rules of `RULES` that `rules_below` finds for *path*; `list` and `diff` print them.
 
     An empty *path* stands for all rules.  *command*: the command to which the user gave *path*; an error
     begins with it.

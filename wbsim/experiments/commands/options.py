@@ -126,7 +126,7 @@ def add_json(parser: ArgumentParser) -> None:
 def add_running(parser: ArgumentParser) -> None:
     """Add --seed, --out, --jobs, --cluster and --engine, for commands that run cases; `how_of` reads them.
 
-    `cli` reads --engine itself.
+    --seed is 1 by default, and the others are None.  `cli` reads --engine itself.
     """
     parser.add_argument(
         "--seed", type=natural, default=1, metavar="N", help="the seed of the random numbers; default: 1"

@@ -23,8 +23,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the numbers of one variant of CONFIG.toml, by default of plug.toml, or their JSON; return 0.
 
-    *arguments* are the parsed options of `add_options`.  A bad configuration raises `BadInput`: `cli` ends
-    with status 2.
+    *arguments* are the parsed options of `add_options`.  Without --variant, take the first variant; of a
+    sweep, take the first point.  A bad configuration raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table

@@ -44,10 +44,11 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def execute(arguments: Namespace) -> int:
-    """Compare and print; return 0, or 1 if a decision of the model differs from the kernel's.
+    """Compare and print; return 0, or 1 if a judged decision or full flush differs from the kernel's.
 
     *arguments* are the parsed options of `add_options`.  With --kernel, also print the requests of that
-    kernel for the same bios; --out draws them.  Bad input raises `BadInput`: `cli` ends with status 2.
+    kernel for the same bios; --out, which needs --kernel, draws them.  Assumptions are printed on stderr.
+    Bad input raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

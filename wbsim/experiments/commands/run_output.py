@@ -35,7 +35,7 @@ def print_result(
     """Print the tables or one JSON document, report failures on stderr, and return the exit status.
 
     The status is 0, or that of the worst failure: 70 for a fault of wbsim, 1 for a lost worker, 2 for bad
-    input.
+    input.  The keys of the document are ``title``, ``axes``, ``trust``, ``drawn`` and ``outcomes``.
 
     * *batch*: the outcomes and the failures; *title*: the first line above the table, or None for no line.
     * *experiment*: the experiment that ran.
@@ -73,7 +73,8 @@ def print_plan(experiment: Experiment, arguments: Namespace) -> int:
     """Print the runs of *experiment* that `run` or `sweep` would simulate, with estimates; return 0.
 
     *arguments* has ``replications``, ``jobs`` and ``json`` of the command line; with ``json``, print one
-    document.
+    document.  ``replications`` is None for the number in the configuration, and ``jobs`` for one run on each
+    processor.
     """
     import os
 

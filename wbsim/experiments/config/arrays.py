@@ -15,8 +15,8 @@ def add_arrays(likes: Likes, machine: Table, table: Table, groups: Mapping[str, 
     """Add the arrays of *table*, the machine as the user wrote it, to *machine*, which is changed in place.
 
     *groups* are the groups of disks: the names of the disks, by the name of the group.  A machine with an
-    array gets the usual costs of md, unless it has some.  `scenarios` calls this; problems are noted in
-    *likes*.
+    array gets the usual costs of md in ``processors.paths.md``; costs that are there already stay.
+    `scenarios` calls this; problems are noted in *likes*.
     """
     if "arrays" not in table:
         return

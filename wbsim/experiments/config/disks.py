@@ -23,8 +23,9 @@ from wbsim.sim.param import Given, Spec, units_of
 def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, object]:
     """Return the entries of *device* and of the devices in it, *speed* times as fast.
 
-    Times (ns) are divided by *speed* and rates (B/s) multiplied; *device* itself does not change.  The key
-    ``speed`` and `wbsim.experiments.drives` use this.
+    Times (ns) are divided by *speed* and rates (B/s) multiplied; the ranges of assumed values stay.  *device*
+    itself does not change.  Without a known ``kind`` the units are not known, so its own values stay.  The
+    key ``speed`` uses this.
     """
     entries = entries_of(device)
     kind = plain(entries.get("kind"))

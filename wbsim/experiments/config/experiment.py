@@ -307,7 +307,8 @@ workload.command = "{quoted}"
 def smaller(file: Path, whole: Experiment, case: Case, overrides: Sequence[str] = ()) -> Case:
     """Return the smaller run that ``quick`` in *file* describes for *case*, a case of *whole*.
 
-    *file* is read again.  *overrides*, as of `load`, take precedence over the values of ``quick``.
+    *whole* has all cases of *file*, in their order.  *file* is read again.  *overrides*, as of `load`, take
+    precedence over the values of ``quick``.
 
     Raises:
         BadInput: *case* has no ``quick``, or the configuration has problems with these values.

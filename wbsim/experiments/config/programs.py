@@ -35,10 +35,11 @@ _SAME_WRITES: Final = {
 
 
 def programs_of(likes: Likes, scenario: Table) -> Table:
-    """Return all programs of *scenario* by name, each with its start and its workload.
+    """Return all programs of *scenario* by name, each with its ``start`` and its ``workload``.
 
-    The kind of its workload names a program without a name, such as fs_mark, and a second one is fs_mark-2.
-    A program with a problem, which is noted in *likes*, is left out.  `scenarios` calls this.
+    A program also has ``after`` and ``memory`` if the user gave them.  The kind of its workload names a
+    program without a name, such as fs_mark, and a second one is fs_mark-2.  A program with a problem, which
+    is noted in *likes*, is left out.  `scenarios` calls this.
     """
     if "programs" not in scenario:
         table = likes.problems.table(scenario, "workload")

@@ -33,9 +33,9 @@ def split(value: object) -> tuple[Any, str]:
 
 
 def join_quantities(number: Any, unit: str) -> object:
-    """Return *number* with its *unit*; a fraction becomes a whole number of the base unit.
+    """Return *number* with its *unit*; a fraction becomes a whole number of the base unit (ns, B, B/s).
 
-    Without a unit, return *number* unchanged.
+    A fraction of any other unit is rounded.  Without a unit, return *number* unchanged.
 
     >>> join_quantities(1.5, "ms"), join_quantities(2.0, "GiB")
     ('1500000 ns', '2 GiB')
@@ -49,7 +49,10 @@ def join_quantities(number: Any, unit: str) -> object:
 
 
 def multiply(value: object, factor: float) -> object:
-    """Return *factor* times *value*, a number with or without a unit; whole numbers stay whole.
+    """Return *factor* times *value*, a number with or without a unit.
+
+    The product has the unit, as in `join_quantities`.  Without a unit, the product of a whole number is
+    rounded to a whole number.
 
     >>> multiply("4 KiB", 2), multiply(3, 0.5)
     ('8 KiB', 2)

@@ -162,8 +162,9 @@ def zipped(lists: Lists) -> Axis:
 def latin_hypercube(samples: int, ends: Lists) -> Axis:
     """Return one axis for all keys: *samples* points of a Latin hypercube between the *ends* of each key.
 
-    Each point lies in another *samples*-th of a key's range.  Whole numbers stay whole, both ends included,
-    and values have the unit of their ends.  Every call returns the same points (scipy's qmc, seed 0).
+    Each point lies in another *samples*-th of a key's range.  Between whole ends all values are whole, both
+    ends included; other values have six significant digits.  Values have the unit of their ends.  Every call
+    returns the same points (scipy's qmc, seed 0).
 
     Raises:
         ValueError: the ends of a key are not two rising numbers in one unit, or *samples* is too large.

@@ -231,15 +231,16 @@ def by_hand(value: object) -> object:
 
 
 def entries_of(part: Spec | Mapping[str, object]) -> dict[str, object]:
-    """Return the entries of *part*; the entries of a spec are `Given` or other specs."""
+    """Return the entries of *part* in a new dictionary; the entries of a spec are `Given` or other specs."""
     return part.entries() if isinstance(part, Spec) else dict(part)
 
 
 def merge(base: Spec | Mapping[str, object], changes: Table) -> Table:
-    """Return *base* with *changes* put over it, table by table.
+    """Return a new table: *base* with *changes* put over it, table by table, and with the key of *changes*.
 
-    A table of another ``kind`` or ``scheduler`` replaces the complete table, and a factor multiplies a
-    number.  An unchanged part of the catalogue in *base* stays the same object, which is already checked.
+    If *changes* have another ``kind`` or ``scheduler``, they are returned without *base*.  A factor
+    multiplies a number.  An unchanged part of the catalogue in *base* stays the same object, which is already
+    checked.
     """
     result = entries_of(base)
     for key in CHOOSES:

@@ -78,7 +78,7 @@ def comparisons(names: Iterable[str]) -> Iterator[Comparison]:
     Each comparison simulates a run, which may take seconds.  A file has inputs only.
 
     Raises:
-        BadInput: there is no such drive, or its sheet is not valid.
+        BadInput: there is no such drive or file, or its sheet is missing or not valid.
     """
     for name in names:
         sheet, problems = sheet_of(name), Problems()
@@ -139,7 +139,8 @@ def _text(value: float, unit: str) -> str:
 def document(rows: Sequence[Comparison]) -> dict[str, Any]:
     """Return the comparisons *rows* as the document of ``--json``, in base units (B/s, /s, ns).
 
-    Errors are shares of the published figures.
+    ``figures`` is a list with the fields of each `Comparison` and its ``error``.
+    ``median_error_of_predictions`` is that of `median_error`.  Errors are shares of the published figures.
     """
     entries = [{**row._asdict(), "error": row.error} for row in rows]
     return {"figures": entries, "median_error_of_predictions": median_error(rows)}

@@ -84,8 +84,8 @@ def sheet_of(sheet: str) -> Table:
     """Return the figures in *sheet*, a file or a drive of the catalogue, each a `Given`, by their keys.
 
     Raises:
-        BadInput: there is no such file or drive, it is not TOML, or it has no table ``sheet``.  Or it has a
-            key that is not read.
+        BadInput: there is no such file, and no drive with a sheet.  Or the file is not TOML, has no table
+            ``sheet``, or has a key other than ``sheet``, ``purpose``, ``family`` and ``figures``.
     """
     if sheet in sheet_names():
         return Table(part_in(FOLDER, sheet)["sheet"]).set_place(("sheet",), sheet, {})

@@ -25,8 +25,9 @@ _UNITS: Final = {
 def document_of(outcome: Outcome) -> dict[str, Any]:
     """Return *outcome* for ``--json``: ``figures``, by their columns in the dataset, and its other fields.
 
-    A figure without a value, such as the rate of no files, is None.  Fields with a unit have it in their
-    name.
+    A figure without a value, such as the rate of no files, is None.  ``readings``, ``files``, and the fields
+    that ``figures`` repeats, are left out.  The times in ``programs``, ``disks`` and ``disks_at_end`` have
+    their unit in the name, such as ``w_await_ms``.  A job has the keys of `amounts_of_job`, and ``calls``.
     """
     whole = asdict(outcome)
     document = {key: value for key, value in whole.items() if key not in _FIGURES}

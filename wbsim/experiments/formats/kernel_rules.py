@@ -55,9 +55,10 @@ def history_text(rules: Iterable[Rule]) -> str:
 
 
 def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
-    """Return *rules* as the document of ``wbsim list rules --json``: of each rule its values.
+    """Return *rules* as the document of ``wbsim list rules --json``: for each, ``rule`` and ``values``.
 
-    Each value has its releases, its effect and its evidence; a rule that no longer exists has the value None.
+    ``rule`` is the name.  Each value has ``since`` (a list of releases), ``value`` (quantities in ns, B or
+    B/s), ``effect`` and ``source`` (the evidence).  A rule that no longer exists has the value None.
     """
     return [
         {
@@ -77,7 +78,8 @@ def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 def difference_text(earlier: str, later: str, path: str = "") -> str:
     """Return what changed from kernel *earlier* to *later*, in all rules or in those below *path*.
 
-    Both are names of `KERNELS`, such as "6.1".  Without a change, a sentence says so.
+    Both are names of `KERNELS`, such as "6.1"; *path* is as in `rules_below`.  Without a change, a sentence
+    says so.
     """
     differences = _changes(earlier, later, path)
     area = f" in {path}" if path else ""
@@ -117,7 +119,10 @@ def _indented(text: str, columns: int) -> str:
 def difference_document(earlier: str, later: str, path: str = "") -> dict[str, Any]:
     """Return what changed from kernel *earlier* to *later* as the document of ``wbsim diff --json``.
 
-    Only the rules below *path* count; all rules are below an empty path.
+    The keys are ``before`` and ``after`` (the names of the kernels) and ``rules``.  Each changed rule has
+    ``rule``, the values ``before`` and ``after``, and ``steps``, whose entries are as in `rules_document`.
+    Without steps, *later* lacks a change that *earlier* has.  Only the rules below *path* count; all rules
+    are below an empty path.
     """
     return {
         "before": earlier,

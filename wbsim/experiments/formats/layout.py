@@ -18,7 +18,7 @@ _LEAST_WIDTHS: Final = (16, 16, 2, 16, 5)  # io/bmap.c of xfsprogs: MINRANGE_WID
 def xfs_bmap(name: str, extents: Sequence[FileExtent], group_pages: int) -> str:
     """Return the output of ``xfs_bmap -vp`` for the file *name*, in units of 512 B and with holes.
 
-    *group_pages*: the size of an allocation group, in pages of 4 KiB.
+    *extents* ascend by page.  *group_pages*: the size of an allocation group, in pages of 4 KiB.
     """
     rows = [("FILE-OFFSET", "BLOCK-RANGE", "AG", "AG-OFFSET", "TOTAL", " FLAGS")]
     end = 0
@@ -43,7 +43,10 @@ def xfs_bmap(name: str, extents: Sequence[FileExtent], group_pages: int) -> str:
 
 
 def filefrag(name: str, extents: Sequence[FileExtent], size: int) -> str:
-    """Return the output of ``filefrag -v`` for the file *name* of *size* bytes, in blocks of 4096 B."""
+    """Return the output of ``filefrag -v`` for the file *name* of *size* bytes, in blocks of 4096 B.
+
+    *extents* ascend by page.  The last line counts extents that are next to each other on disk as one.
+    """
     pages = -(-size // 4096)
     lines = [
         f"File size of {name} is {size} ({pages} blocks of 4096 bytes)",

@@ -36,7 +36,8 @@ class Column(NamedTuple):
 def texts_of(column: Column, cases: Sequence[Sequence[Outcome]]) -> list[str]:
     """Return the text of the figure of *column* for each of *cases*, each a list of replications.
 
-    For several replications it is the mean with half of the 95 % interval, such as "30.2 ±1.4".
+    For several replications it is the mean with half of the 95 % interval, such as "30.2 ±1.4".  The unit is
+    that of the heading; "-" is an unknown figure.
     """
     figure = FIGURES[column.name]
     intervals = [
@@ -243,8 +244,9 @@ def difference_table(
 ) -> str | None:
     """Return a table of the mean difference of each variant from the first variant (%), with 95 % intervals.
 
-    Both variants of a pair have equal random numbers.  The table is None if no variant has two replications
-    in common with the first variant.
+    A difference is a share of the first variant's mean; "-" is an unknown one.  Both variants of a pair have
+    equal random numbers.  The table is None if no variant has two replications in common with the first
+    variant.
     """
     cases = by_case(outcomes)
     first = {str(runs[0].point): runs for runs in cases if runs[0].variant == outcomes[0].variant}
@@ -275,9 +277,9 @@ def _difference(column: Column, base: Sequence[Outcome], runs: Sequence[Outcome]
 
 
 def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
-    """Return a table of the steady part of each case's first run, with its start (s).
+    """Return a table of the steady part of each case's first run, with its start (s); see `steady_of`.
 
-    None if every figure is steady from the start of each run.
+    A case has no line if no figure becomes steady after the start.  None if no case has a line.
     """
     columns = [column for column in columns_for(outcomes) if FIGURES[column.name].iteration is not None]
     columns = [column for column in columns if not FIGURES[column.name].grows]

@@ -58,7 +58,8 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
 def rates(outcome: Outcome, counter: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the increase of the level *counter* per second, in each interval between the bounds *ends* (s).
 
-    Between two samples the counter is interpolated.
+    *counter* is a key of `Outcome.levels`, whose unit the result has, per second.  The counter is 0 at time
+    0, and is interpolated between two samples.
     """
     seconds = np.concatenate(([0.0], np.array(outcome.levels["time_ns"]) / S))
     counts = np.concatenate(([0.0], outcome.levels[counter]))
@@ -166,7 +167,8 @@ def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) 
 def timeline_document(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> dict[str, object]:
     """Return the timeline for ``--json``: a list of values, one an interval, for each name of a column.
 
-    The variant and the point of the run are added.
+    A name has its unit; ``time_s`` has the ends of the intervals.  ``variant`` and ``point`` are those of the
+    run; an unknown value is nan.
     *more*: names of figures that are read from the machine, for further columns.
 
     Raises:
@@ -187,6 +189,9 @@ def _evenness(outcome: Outcome, ends: NDArray[np.float64]) -> Iterator[str]:
 
 
 def variation(values: NDArray[np.float64]) -> float:
-    """Return the coefficient of variation: the standard deviation divided by the mean; 0 if the mean is 0."""
+    """Return the coefficient of variation: the standard deviation divided by the mean; 0 if the mean is 0.
+
+    The standard deviation is that of a population (divided by n); *values* must not be empty.
+    """
     mean = fmean(values)
     return float(pstdev(values) / mean) if mean else 0.0

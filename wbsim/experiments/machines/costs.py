@@ -55,7 +55,7 @@ class Scales(NamedTuple):
         return self.flusher_time.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
 
     def lines(self) -> list[str]:
-        """Return lines (TOML) for a machine file whose ``like`` is the desk: both scales, the block layer.
+        """Return lines (TOML) for a machine file whose ``like`` is the desk: scales and block layer.
 
         Without `writer` an assumed scale of 1 with a range is written.
         """
@@ -97,8 +97,8 @@ def scales_of(capture: Path) -> Scales:
     """Return the costs of the machine that made the file *capture*; the capture's command is simulated, too.
 
     Raises:
-        BadInput: the capture was not recorded with --cpu, its files have more than 4 pages on average, or the
-            desk lacks its filesystem.
+        BadInput: *capture* cannot be read, was not recorded with --cpu, or has no write by a flusher.  Or its
+            files have more than 4 pages on average, or the desk lacks its filesystem.
     """
     times = flusher_time(capture)
     paths: Any = MACHINES[DESK].processors.paths

@@ -59,7 +59,8 @@ def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
     are unknown.
 
     Raises:
-        BadInput: no folder in *root* has a machine's files, or a file has an unexpected text.
+        BadInput: no folder in *root* has a machine's files, or several have.  Or a file cannot be read, or
+            has an unexpected text.
     """
     dump = Dump(root)
     lines = [

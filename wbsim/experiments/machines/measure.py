@@ -136,8 +136,8 @@ def measure() -> Measurement:
     Loop devices are mounted in memory, and removed.  A filesystem without its mkfs is left out.
 
     Raises:
-        BadInput: the user is not root, mkfs or memory is missing, or pages are not 4 KiB.  Or a loop device
-            cannot be mounted or written.
+        BadInput: the user is not root, every mkfs is missing, less than 256 MiB of memory is available, or
+            pages are not 4 KiB.  Or a loop device cannot be mounted or written.
     """
     if os.geteuid() != 0:
         raise bad(PLACE, "needs root to mount loop devices; run the command with sudo")
@@ -184,7 +184,7 @@ def mounted(kind: str) -> Iterator[Path]:
     After the body of the ``with``, the mounts, the loop device and their files are removed.
 
     Raises:
-        BadInput: a command that this needs fails or is missing.
+        BadInput: a command that this needs fails, as for a user who is not root, or is missing.
     """
     with ExitStack() as stack:
         folder = Path(mkdtemp(prefix="wbsim-"))
@@ -244,7 +244,10 @@ def _run(*command: str) -> str:
 def steady_call_times(folder: Path, size: int) -> CallTimes:
     """Return `call_times` of *folder* and *size*, with more rounds while the times contradict each other.
 
-    After `REPEATS` repetitions they may still do so.
+    After `REPEATS` repetitions the times may still do so (`contradictions`).
+
+    Raises:
+        OSError: as `call_times` raises it.
     """
     times = call_times(folder, size)
     for _ in range(REPEATS):
@@ -262,6 +265,9 @@ def call_times(folder: Path, size: int) -> CallTimes:
 
     *size* is a multiple of 1 MiB.  There are `ROUNDS` rounds, after a first one that does not count.  The
     files are removed.
+
+    Raises:
+        OSError: a file cannot be written, or has a name that is in use in *folder*.
     """
     rounds: list[tuple[float, ...]] = []
     page, mib = bytes(PAGE_BYTES), bytes(MIB)
@@ -298,7 +304,7 @@ def each_ns(count: int, call: Callable[[int, int], object], path: Path) -> float
 def create_ns(folder: Path) -> float:
     """Return the mean processor time (ns) of creat(2) and close(2) of an empty file in *folder*.
 
-    *folder* is made for this, and then removed with the files.
+    *folder* is made for this, and then removed with the files; an existing *folder* raises OSError.
     """
     folder.mkdir()
     names = [f"{folder}/{sha1(b'%d' % number).hexdigest()}" for number in range(FILES)]

@@ -76,10 +76,10 @@ def head(figure: Figure, title: str) -> None:
 
 
 def legend_below(figure: Figure, *axes: Axes, keys: Sequence[str] = ()) -> None:
-    """Add a legend below all panels, where it covers nothing, with each line of the panels *axes* once.
+    """Add a legend below all panels, where it covers nothing, with each label of a line in *axes* once.
 
-    A single line called "base" needs no legend.  *keys*: the settings whose values the legend has; they are
-    its title.
+    *axes* are panels of *figure*.  Lines without a label are left out.  A single line called "base" needs no
+    legend.  *keys*: the settings whose values the legend has; they are its title.
     """
     handles: dict[str, Any] = {}
     for panel in axes:
@@ -98,7 +98,7 @@ def legend_below(figure: Figure, *axes: Axes, keys: Sequence[str] = ()) -> None:
 
 
 def legend_columns(figure: Figure, labels: Sequence[str]) -> int:
-    """Return the number of columns of a legend with *labels* that fits the width of *figure*, at most 4."""
+    """Return the number of columns of a legend with *labels* that fits the width of *figure*, from 1 to 4."""
     letters = _LEGEND_LETTERS * figure.get_figwidth() / PICTURE_WIDTH
     return max(1, min(4, len(labels), int(letters / (_SAMPLE_LETTERS + max(map(len, labels), default=0)))))
 
@@ -107,7 +107,8 @@ def ticks_at(panel: Axes, values: Sequence[Any], unit: str = "") -> None:
     """Put ticks on the horizontal axis of *panel* at *values*: at all of them, or at as many as are legible.
 
     *unit*: the unit of the values, "ns", "B", "B/s" or `FACTOR`; "": none.  Positive values that span more
-    than a factor of 8 get a logarithmic scale.  Texts are spaced evenly.  An unknown value (nan) has no tick.
+    than a factor of 8 get a logarithmic scale.  An unknown value (nan) has no tick.  With a text among
+    *values*, the ticks of *panel* stay, and only its margins change.
     """
     from matplotlib.ticker import NullLocator
 
@@ -133,7 +134,8 @@ def _legible(ticks: Sequence[float]) -> list[float]:
 def short(value: float, unit: str = "") -> str:
     """Return *value* as a short text, for ticks and labels.
 
-    *unit*: "ns", "B", "B/s", `FACTOR`, or "" for none.
+    *unit*: the unit of *value*: "ns", "B", "B/s", `FACTOR`, or "" for none.  A value in ns, B or B/s is cut
+    to a whole number.  Others have at most six digits, or from 100 000 on no decimals.
 
     >>> short(4294967296), short(4294967296, "B"), short(0.25), short(0.25, "x")
     ('4 Gi', '4 GiB', '0.25', 'x0.25')
@@ -151,7 +153,7 @@ def short(value: float, unit: str = "") -> str:
 
 
 def figure_label(name: str) -> str:
-    """Return the *name* of a figure with its unit, as the label of an axis.
+    """Return the *name* of a figure of `FIGURES` with its unit, as the label of an axis; "1" is left out.
 
     >>> figure_label("write_iops")
     'write IOPS, 1/s'
@@ -196,6 +198,9 @@ def save_as(kind: str, figure: Figure, path: Path | BinaryIO) -> None:
     """Write *figure* in the format *kind* of `FORMATS` to *path*; equal figures give equal bytes.
 
     *path* may be a file that is open for bytes.  An existing file is overwritten.
+
+    Raises:
+        OSError: *path* cannot be written.
     """
     from matplotlib import rc_context
 

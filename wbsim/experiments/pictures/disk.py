@@ -29,8 +29,8 @@ def owners(
     Each row has *columns* entries: the index in *tables* of the file at the middle of the column; -1: no
     file.  The columns reach up to the highest block that is used in any group.
 
-    *tables*: the extents of each file (rows of page, block, pages).  *group_blocks*: the size of a group
-    (blocks).
+    *tables*: the extents of each file (rows of page, block, pages), for one file or more.  *group_blocks*:
+    the size of a group (blocks).
 
     Raises:
         BadInput: no file has an extent.
@@ -61,8 +61,8 @@ def owners(
 def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
     """Return the highest end of *extents* (rows of page, block, pages) within their groups, in blocks.
 
-    *group_blocks*: the size of a group (blocks).  An extent of ext4 may continue in the next group; such a
-    group is used to its end.
+    There is at least one extent.  *group_blocks*: the size of a group (blocks).  An extent of ext4 may
+    continue in the next group; such a group is used to its end.
     """
     return min(int((extents[:, 1] % group_blocks + extents[:, 2]).max()), group_blocks)
 

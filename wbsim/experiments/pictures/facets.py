@@ -5,6 +5,7 @@ keys must differ only in their replication.  A key that follows from the shown k
 hypercube, needs no panel.
 
 A frame is the tidy dataset (`results.dataset.tidy`): a row for each run, a column for each key and figure.
+The columns of figures may also have names without units, as pictures need them (`pictures.plots.frame_of`).
 A base unit is "ns", "B" or "B/s"; a number without one has the unit "".
 """
 
@@ -62,7 +63,8 @@ def settings_of(frame: pd.DataFrame) -> list[str]:
 def differing(frame: pd.DataFrame, keys: Sequence[str], shown_keys: Sequence[str]) -> list[str]:
     """Return the *keys* that distinguish runs which are equal in all *shown_keys*.
 
-    A key that follows from earlier keys is left out.
+    All are columns of *frame*, and there is at least one of *shown_keys*.  A key that follows from earlier
+    keys is left out.
     """
     dividers: list[str] = []
     for key in keys:
@@ -116,7 +118,8 @@ def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.Dat
 def panels_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
     """Return a title and the runs of each panel: one for each combination of values of *keys*.
 
-    Without *keys* there is one panel of all runs, without title.
+    The panels are in the order that `ordered` gives the values.  Without *keys* there is one panel of all
+    runs, without title.
 
     Raises:
         BadInput: there would be more than `MOST_PANELS` panels.
@@ -150,7 +153,8 @@ def select(
 ) -> pd.DataFrame:
     """Return the rows of *frame* that have one of the given values in each column that *where* names.
 
-    A value may be written as a user would, such as "4 GiB" for a number of bytes.
+    *where* names columns of *frame*.  A value may be written as a user would, such as "4 GiB" for a number of
+    bytes.
 
     Raises:
         BadInput: no run that is left has one of the values; the message names *place*.

@@ -60,11 +60,12 @@ def steps_of(bins: Mapping[int, int]) -> Steps:
 def latency_picture(
     frame: pd.DataFrame, outcomes: Sequence[Outcome], call: str, keys: Sequence[str], title: str
 ) -> Figure:
-    """Return a picture of the latencies of *call* over all programs, with a line for each value of *keys*.
+    """Return a picture of the latencies of *call* over all programs, with lines by the settings *keys*.
 
-    Runs that differ only in their replication are one line.  If another setting differs between the runs of a
-    line, each of its values has a panel.  *frame* has a row for each run (`results.dataset`), whose label is
-    the place of its outcome in *outcomes*.  *title* heads the picture.
+    Each combination of values of *keys* has a line.  Runs that differ only in their replication are one line.
+    If another setting differs between the runs of a line, each of its values has a panel.  *frame* has a row
+    for each run (`results.dataset`), whose label is the place of its outcome in *outcomes*.  *title* heads
+    the picture.
 
     Raises:
         BadInput: no run has a *call*, or there would be too many panels.

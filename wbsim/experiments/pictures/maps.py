@@ -26,7 +26,8 @@ Cell = tuple[object, object]
 def heat_map(frame: pd.DataFrame, x: str, y: str, name: str, title: str) -> Figure:
     """Return a map with numbers: the mean of the figure *name* over the settings *x* and *y*.
 
-    *frame* has a row for each run (`results.dataset`), *x* is horizontal, and *title* heads the picture.
+    *frame* has a row for each run, and columns for *x*, *y* and *name* (without unit), as
+    `pictures.plots.frame_of` returns it.  *x* is horizontal, *y* is vertical, and *title* heads the picture.
 
     Each variant has a map, and so has each value of another setting that differs between runs of one cell.
     A cell without a run is blank.  A cell has "-" if none of its runs has the figure.

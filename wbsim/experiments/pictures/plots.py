@@ -90,7 +90,7 @@ def plot_directory(
 
     Raises:
         BadInput: the directory has no result, a wanted name is unknown, or one picture cannot show all runs.
-            Or the suffix of *file* is none of a picture.
+            Or the suffix of *file* is none of a picture, or the picture cannot be written.
     """
     if file is not None and file.suffix[1:] not in FORMATS:
         raise bad(f"-o {file}", f"is no picture; give a name that ends with .{', .'.join(FORMATS)}")
@@ -256,13 +256,15 @@ def line_picture(
     title: str,
     plug_requests: int | None = None,
 ) -> Figure:
-    """Return a picture of *figures* against *x*: a row of panels for each, a line for each value of *keys*.
+    """Return a picture of *figures* against *x*: a row of panels for each, and lines by the settings *keys*.
 
-    A point is the mean of replications, and a band is their 95 % interval.  If another setting differs
-    between the runs at one point of a line, a row has one panel for each of its values.
+    Each combination of values of *keys* has a line.  A point is the mean of replications, and a band is their
+    95 % interval.  If another setting differs between the runs at one point of a line, a row has one panel
+    for each of its values.
 
-    *frame* has a row for each run, and a column for each setting and figure (`results.dataset`).  *title*
-    heads the picture.  *plug_requests*: mark this value of *x*, the number of requests that a plug holds.
+    *frame* is like a result of `frame_of`: the columns of figures have no units in their names.  *title*
+    heads the picture.  *plug_requests*: mark this value of *x*, the number of requests that a plug holds;
+    None: no mark.
 
     Raises:
         BadInput: there would be too many panels.
@@ -359,8 +361,8 @@ def _points(frame: pd.DataFrame, x: str, name: str) -> pd.DataFrame:
 def knees(frame: pd.DataFrame, x: str, name: str, keys: Sequence[str]) -> Iterator[str]:
     """Yield a line of text for each line of each panel that has a knee (`results.intervals.knee_of`).
 
-    The lines are those of `line_picture`: the figure *name* against *x*, by *keys*.  A figure of which more
-    is no gain has no knee, and neither has an *x* of texts.
+    The lines are those of `line_picture` with the same *frame*: the figure *name* against *x*, by *keys*.  A
+    figure of which more is no gain has no knee, and neither has an *x* of texts.
     """
     if not FIGURES[name].gains or not are_numbers(frame[x]):
         return

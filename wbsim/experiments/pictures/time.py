@@ -23,7 +23,8 @@ _BINS: Final = 80
 def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     """Return panels over simulated time for the first replications; each variant and point has a colour.
 
-    At least one of *outcomes* must have levels; runs without levels are left out.  *title* heads the picture.
+    At least one first replication in *outcomes* must have levels; runs without levels are left out.  *title*
+    heads the picture.
 
     * files a second, of each program with several iterations.
     * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
@@ -121,7 +122,8 @@ def rates_of(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the rates of a counter in parts of *step_s*: the middles of the parts (s), and the rates (1/s).
 
-    *counts* are its samples at *seconds*; at 0 s the counter is 0.  A shorter rest at the end is left out.
+    *counts* are its samples at *seconds*, one or more; at 0 s the counter is 0.  A shorter rest at the end is
+    left out.  A run that is shorter than *step_s* is one part.
     """
     ends = np.arange(0, seconds[-1] + step_s / 2, step_s)
     if len(ends) < 2:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def tornado(result: Sensitivity) -> Figure:
     """Return a picture with a bar for each of the `TORNADO` guesses that matter most, the longest on top.
 
-    A bar is red towards the figure at the guess's low end, and blue towards the figure at its high end.  A
-    grey band has the middle 95 % of Sobol's runs, in which all guesses vary.
+    Guesses that lack the figure at an end of the range are left out.  A bar is red towards the figure at the
+    guess's low end, and blue towards the figure at its high end.  A grey band has the middle 95 % of Sobol's
+    runs, in which all guesses vary.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch

@@ -44,15 +44,15 @@ class Constant(NamedTuple):
 
 
 Errors = Mapping[str, float]
-"""The logarithm of the simulated value divided by the published value, by row."""
+"""The natural logarithm of the simulated value divided by the published value, by the id of the row."""
 
 
 @dataclass(frozen=True)
 class Calibration:
     """A fit of ``constants`` of the catalogue's ``machine`` to rows of the experiment ``config``.
 
-    ``change`` returns, from the errors, the logarithm of the factor by which each named quantity must change.
-    ``improved`` returns the next constants from the present ones, that change, and the outcomes.
+    ``change`` returns, from the errors, the natural logarithm of the factor by which each quantity must
+    change.  ``improved`` returns the next constants from the present ones, that change, and the outcomes.
     """
 
     config: Path
@@ -102,7 +102,7 @@ class Fit:
         )
 
     def document(self) -> dict[str, object]:
-        """Return the fit for ``--json``; the errors are relative: 0.05 for 5 %."""
+        """Return all fields and ``agrees``, for ``--json``; the errors are relative: 0.05 for 5 %."""
         return {**asdict(self), "agrees": self.agrees}
 
 
@@ -110,10 +110,12 @@ def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fi
     """Fit the constants of *calibration* in at most `MAX_ROUNDS` rounds of simulation; return the result.
 
     *report* is called with a line of text about each round.  *how* has the settings of the runs, such as the
-    directory that keeps them.
+    directory that keeps them.  If the last round does not end the fit, the constants are those for a next
+    round; the errors are those of the last.
 
     Raises:
         BadInput: the directory cannot be written, or a run cannot end or lacks a figure.
+        LawBroken: a run broke a law of the model.
     """
     runs = Runs(how, f"calibration with {calibration.config.name}", shared=True)
     values = {name: constant.start for name, constant in calibration.constants.items()}
@@ -157,7 +159,7 @@ def machine_file(calibration: Calibration, result: Fit, command: str) -> str:
 
 
 def log_errors(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Return the logarithm of simulated / published for each row of *cases*, by the id of the row.
+    """Return the natural logarithm of simulated / published for each row of *cases*, by the id of the row.
 
     Each is the mean over the runs of its case in *outcomes*.  Rows without a published value are left out.
 

@@ -87,6 +87,7 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, 
 
     Raises:
         BadInput: a report is unknown, a run cannot end, or its result cannot be written.
+        LawBroken: a run broke a law of the model.
     """
     names = list(dict.fromkeys(row.report for row in published_rows()))
     for report in reports:

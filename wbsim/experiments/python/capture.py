@@ -148,7 +148,7 @@ class Capture:
 
             * ``rules``: the name.
             * ``requests``: the number of requests that leave the plugs.
-            * ``mean_size_kib``: the mean size of a request (KiB).
+            * ``mean_size_kib``: the mean size of a request (KiB); 0 without requests.
 
         Raises:
             BadInput: a line of the capture is damaged.

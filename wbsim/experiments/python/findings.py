@@ -109,9 +109,10 @@ class Findings:
             * ``runs``: the number of runs.
             * the figure, by the name of its column in `frame`: the mean over the runs.
             * ``low`` and ``high``: the ends of the interval, in the unit of the figure; nan: unknown.
-            * ``steady``: the figure in the steady part of a single run, in its unit.  None: several runs,
-              too few iterations, or a figure that grows with the length of the run.
-            * ``steady_since_s``: the simulated time at which the steady part begins (s).
+            * ``steady``: the figure in the steady part of a single run, in its unit.  None or nan: several
+              runs, too few iterations, or a figure that grows with the length of the run.
+            * ``steady_since_s``: the simulated time at which the steady part begins (s); None or nan as
+              above.
 
         Raises:
             BadInput: *figure* is not the name of a figure.
@@ -295,7 +296,8 @@ class Findings:
               percentiles and the longest of their latencies (us).
 
             A latency lasts from the begin of a call until the program goes on.  A percentile is the middle of
-            one of fio's bins, which are 1.6 % wide.
+            one of fio's bins, which are 1.6 % wide.  Calls for files that were not simulated, because the
+            pace was steady, are left out.
 
         Example:
             >>> import wbsim
@@ -329,11 +331,15 @@ class Findings:
             ``replication``, ``seed``, ``program``, ``job``, and:
 
             * ``time_s``: from the begin of its first process until the end of its last, without the start of
-              fio.
-            * ``file_count``, ``written_mb`` and ``writes``: the files that it wrote to, and what it wrote.
-            * ``bandwidth_mb_per_s`` and ``iops_per_s``: what it wrote for each second of that time.
-            * ``system_cpu_time_s`` and ``user_cpu_time_s``: the processor time of its processes.
-            * ``write_calls``, ``write_p50_us`` and so on: the calls of each kind, and their latencies.
+              fio (s).
+            * ``file_count``, ``written_mb`` and ``writes``: the number of files that it wrote to, the amount
+              (MB) and the number of its writes.
+            * ``bandwidth_mb_per_s`` and ``iops_per_s``: what it wrote for each second of that time (MB/s,
+              1/s).
+            * ``system_cpu_time_s`` and ``user_cpu_time_s``: the processor time of its processes, in the
+              kernel and outside (s).
+            * ``write_calls``, ``write_p50_us`` and so on: for each kind of call, the number of calls, the
+              percentiles and the longest of their latencies (us); nan for a job without such a call.
 
             Without jobs of fio, the frame has neither rows nor columns.
 
@@ -510,7 +516,7 @@ class Findings:
             A figure of matplotlib; ``.savefig("name.png")`` writes it.
 
         Raises:
-            BadInput: every run is shorter than 10 ms of simulated time, the time of the first sample.
+            BadInput: no run has levels, because each ended before the first sample (10 ms of simulated time).
 
         Example:
             >>> import wbsim

@@ -92,7 +92,8 @@ class Study:
             The changed study.
 
         Raises:
-            BadInput: *changes* is not a mapping, or contains a number of more than 64 bits.
+            BadInput: *changes* is not a mapping, or contains a number of more than 64 bits or a text with
+                NUL.
 
         Example:
             >>> import wbsim
@@ -138,7 +139,8 @@ class Study:
 
         Each variant runs at each point of the sweep.  By default, the points are all combinations of the
         values.  After several calls, the keys of all calls are swept, with the *together* and the *samples*
-        of the last call.  `run` and `experiment` report unknown keys and wrong values.
+        of the last call.  `run` and `experiment` report unknown keys, wrong values, lists of different
+        lengths and more than 10 000 points.
 
         Args:
             values: A list of values for each key, in the forms that `set` describes.
@@ -152,7 +154,7 @@ class Study:
             The changed study.
 
         Raises:
-            BadInput: a value of *values* is not a list, or *samples* is out of range.
+            BadInput: a value of *values* is not a list, or *samples* is not a whole number above 0.
 
         Example:
             >>> import wbsim
@@ -214,8 +216,9 @@ class Study:
 
         Returns:
             A frame with a row for each number.  The columns are ``path``, ``value``, ``unit``, ``origin`` and
-            ``source``.  ``low`` and ``high`` are the range of an assumed number, and ``targets`` the
-            published rows to which a number was fitted.
+            ``source``.  ``low`` and ``high`` are the range of an assumed number, None for other numbers.
+            ``targets`` is a list of the published rows to which a number was fitted.  The value and its range
+            are in the unit.
 
         Raises:
             BadInput: the configuration has errors, or the study has several cases; choose one with `variant`.
@@ -238,10 +241,12 @@ class Study:
 
         Returns:
             A frame with a row for each extent.  The columns are ``file`` (its number), ``file_offset_bytes``,
-            ``disk_offset_bytes``, ``length_bytes``, and ``group`` (the allocation or block group).
+            ``disk_offset_bytes``, ``length_bytes``, and ``group`` (the allocation or block group).  Files
+            that the model does not keep page by page, such as most files of fs_mark, are left out.
 
         Raises:
-            BadInput: the study has several cases, there is no such mount, or no file has several extents.
+            BadInput: the configuration has errors, or the study has several cases.  Or there is no such
+                mount, all of its files are left out, or the run cannot end.
 
         Example:
             >>> import wbsim
@@ -270,7 +275,10 @@ class Study:
             are the runs.
 
         Raises:
-            BadInput: the study has several cases, or no context has work.
+            BadInput: the configuration or an argument has errors, or the study has several cases.  Or no
+                context has work, or a run cannot end.
+            LawBroken: as `run` raises it.
+            RuntimeError: as `run` raises it.
 
         Example:
             >>> import wbsim
@@ -309,7 +317,10 @@ class Study:
             largest first.
 
         Raises:
-            BadInput: the study has several cases, an argument is wrong, or nothing can be varied.
+            BadInput: the configuration or an argument has errors, or the study has several cases.  Or nothing
+                can be varied, or the run without changes cannot end or writes nothing back.
+            LawBroken: as `run` raises it.
+            RuntimeError: as `run` raises it.
 
         Example:
             >>> import wbsim
@@ -368,8 +379,8 @@ class Study:
             The results of all runs.
 
         Raises:
-            BadInput: the configuration or an argument has errors, *out* cannot be written, or a run cannot
-                end.
+            BadInput: the configuration or an argument has errors, a run cannot end, or *cluster* does not
+                answer.  Or *out* cannot be written, or has another experiment or a damaged result.
             LawBroken: a run broke a law of the model, which is a fault of wbsim.
             RuntimeError: a run met another fault of wbsim.
 
@@ -415,8 +426,8 @@ def load(source: str | Path) -> Study:
     """Read the configuration of an experiment from a file.
 
     Args:
-        source: The path of a TOML file.  Or the name of a configuration that comes with wbsim, in
-            wbsim/experiments/configs: ``"question.toml"``, ``"plug.toml"``, ``"streams.toml"`` and others.
+        source: The path of a TOML file.  If there is no such file: the name of a configuration that comes
+            with wbsim, in wbsim/experiments/configs, such as ``"question.toml"`` or ``"plug.toml"``.
 
     Returns:
         The study of the configuration; it has not run yet.
@@ -509,7 +520,9 @@ def reproduce(*reports: str, quick: bool = False, seed: Seed = 1, jobs: Count | 
         The comparison: ``rows`` has a `Row` for each published figure, and ``document()`` all of it.
 
     Raises:
-        BadInput: there is no such report.
+        BadInput: there is no such report, an argument has errors, or a run cannot end.
+        LawBroken: as `Study.run` raises it.
+        RuntimeError: as `Study.run` raises it.
 
     Example:
         >>> import wbsim

@@ -70,9 +70,13 @@ def jobs_frame(outcomes: Sequence[Outcome], axes: Sequence[str]) -> pd.DataFrame
 
 
 def amounts_of_job(job: JobResult) -> dict[str, float | None]:
-    """Return the amounts and the latencies of a job by their columns, which have their units.
+    """Return the amounts and the latencies of *job* by their columns, which have their units.
 
-    An unknown rate is None.
+    The keys are ``time_s``, ``file_count``, ``written_mb``, ``writes``, ``bandwidth_mb_per_s``,
+    ``iops_per_s``, ``system_cpu_time_s`` and ``user_cpu_time_s`` (`JobResult`).  An unknown rate is None.
+    For each call that the job made, such as ``write``, ``write_calls`` is the number of calls.
+    ``write_p50_us`` to ``write_p99_9_us`` and ``write_max_us`` are the percentiles and the longest of their
+    latencies.
     """
     amounts: dict[str, float | None] = {
         "time_s": job.time,
@@ -96,7 +100,7 @@ def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.
     """Return a copy of *frame* with the column *key*: *values*, one for each row, in base units.
 
     If one of *values* is no number (`number_of`), or if only some are factors, all become texts.  If all are
-    quantities of one kind, or factors, `unit_of` returns their unit.
+    quantities of one kind, or factors, `unit_of` returns their unit; otherwise the unit is "".
     """
     quantities = [_quantity(value) for value in values]
     column: list[Any] = [number for number, _ in quantities]
@@ -114,7 +118,9 @@ def unit_of(frame: pd.DataFrame, key: str) -> str:
 
 
 def number_of(value: object) -> float | int | None:
-    """Return the number of a swept value in its base unit, or of a factor; None: the value is a text.
+    """Return the number of a swept value in its base unit (ns, B or B/s), or of a factor.
+
+    A number without a unit stays as it is.  None: the value is another text, or True or False.
 
     >>> number_of("x2"), number_of("4 KiB"), number_of("xfs")
     (2.0, 4096, None)

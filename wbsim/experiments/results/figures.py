@@ -33,13 +33,14 @@ class Figure:
     A figure is either computed or read from the machine.
 
     * ``total`` computes it from the outcome of a run, and ``per_iteration`` from the ends of two iterations.
-    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time.  The
-      complete run has the mean of its samples (`running.reading` has their step), and a run without samples
-      has the last reading.  ``counts``: it only grows from 0.  Then the run has the number at its end, and an
-      iteration has the difference.
+    * ``reads`` reads it from the machine, at any moment.  So it is also a level over time.  The complete run
+      has the mean of the samples until the last program ended (`running.reading` has their step).  A run
+      without samples has the last reading.  ``counts``: it only grows from 0.  Then the run has the number
+      when the last program ended, and an iteration has the difference.
 
     ``grows``: the figure grows with the size of the experiment, so it must not be compared with that of a
-    smaller experiment.  ``until_end``: the figure covers the sync(2) that may follow the programs.
+    smaller experiment.  ``until_end``: the figure covers the sync(2) that may follow the programs.  Then a
+    figure with ``reads`` has the reading at the end of the run instead of a mean.
     ``gains``: more of the figure is better, so a line of it can have a knee.  Write requests a second are
     not: a merge lowers their number, and is a gain.
     """
@@ -571,7 +572,7 @@ COLUMNS: Final[dict[str, str]] = {}
 def add(figure: Figure) -> None:
     """Add *figure* to `FIGURES`, `COLUMNS` and `READ`: every later run, table, picture and dataset has it.
 
-    A figure of the same name is replaced.
+    Its name and its column must differ from those of other figures: a figure of the same name is replaced.
     """
     FIGURES[figure.name] = figure
     COLUMNS[figure.name] = figure.column

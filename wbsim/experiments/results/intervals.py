@@ -33,7 +33,8 @@ NAN: Final = float("nan")
 def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
     """Return the mean of *figure* over *outcomes*, one or more runs of one case, and its interval.
 
-    The bounds are nan if fewer than two values are known, and so is the mean if no value is known.
+    All are in the unit of *figure*.  The bounds are nan if fewer than two values are known, and so is the
+    mean if no value is known.
     """
     if len(outcomes) > 1:
         return _confidence_of([figure.whole(outcome) for outcome in outcomes])
@@ -110,7 +111,8 @@ def steady_of(figure: Figure, outcome: Outcome) -> Steady | None:
 def paired(figure: Figure, base: Sequence[Outcome], runs: Sequence[Outcome]) -> Interval:
     """Return the mean difference of *figure*, *runs* minus *base*, over their common replications.
 
-    The bounds are nan if fewer than two differences are known.
+    The result is in the unit of *figure*.  *base* and *runs* each have the replications of one case.  The
+    bounds are nan if fewer than two differences are known.
 
     Raises:
         ValueError: there are fewer than two pairs.

@@ -103,7 +103,8 @@ class CallResult:
 def percentiles_of(bins: Mapping[int, int], min_ns: int, max_ns: int) -> dict[str, int]:
     """Return the `PERCENTILES` (ns) of the calls of *bins*, the number of calls by latency (ns).
 
-    Each is at least *min_ns* and at most *max_ns*, the shortest and the longest call.
+    The keys are texts, such as "99.9".  There is at least one call.  Each percentile is at least *min_ns* and
+    at most *max_ns*, the shortest and the longest call.
     """
     return {percent: min(max(percentile(bins, float(percent)), min_ns), max_ns) for percent in PERCENTILES}
 
@@ -196,7 +197,7 @@ class Outcome:
     * ``readings``: see `Readings`; when the run ended.
     * ``system_cpu_time`` and ``user_cpu_time``: the programs' processor time in the kernel, and their own.
     * ``create_rate``: the mean of the rates that fs_mark prints.
-    * ``files``: the number of files made; ``file_bytes``: the size of all files together.
+    * ``files``: the number of files made, read or removed; ``file_bytes``: the size of all files together.
     * ``write_iops``: write requests a second; ``write_bandwidth``: bytes a second; both of all disks.
     * ``extents``: see `MountResult`; of all mounts.
     * ``programs``, ``disks`` and ``mounts``: a `ProgramResult`, `DiskResult` or `MountResult` by name.

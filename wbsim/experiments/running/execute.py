@@ -59,7 +59,8 @@ class Ran(NamedTuple):
     def all_outcomes(self) -> list[Outcome]:
         """Return the outcomes of all jobs, for commands that need each of them.
 
-        If a job failed, raise the worst failure.
+        If a job failed, raise instead: the first broken law or fault of wbsim, or else all other failures at
+        once.
 
         Raises:
             BadInput: a run cannot end, or its worker was lost.
@@ -170,6 +171,7 @@ def run_jobs(jobs: Sequence[Job], how: How, title: str = "", axes: Sequence[str]
     a `Failure` among the results, and not an exception.
 
     Raises:
-        BadInput: the directory cannot be written or has another experiment, or the cluster cannot be reached.
+        BadInput: the directory cannot be written, or has another experiment or a damaged result.  Or the
+            cluster cannot be reached.
     """
     return Runs(how, title, axes).run(jobs)

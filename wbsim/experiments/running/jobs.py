@@ -87,7 +87,8 @@ class Executor(Protocol):
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """Run *jobs* in any order, and yield the place in *jobs* and the result of each as it ends.
 
-        *on_progress* is called while the jobs run, with the place of a job and its progress; None: no
-        progress is wanted.
+        A job that fails in a way that may pass (`Failure.again`) gets up to `ATTEMPTS` attempts before its
+        failure is yielded.  *on_progress* is called while the jobs run, with the place of a job and its
+        progress; None: no progress is wanted.
         """
         ...

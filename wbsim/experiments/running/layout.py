@@ -16,11 +16,13 @@ from wbsim.sim.units import PAGE_BYTES
 def laid_out(case: Case, mount: str | None, seed: int, place: str) -> tuple[str, Filesystem]:
     """Simulate *case*, and return the name of *mount* and its filesystem after a sync(2).
 
-    *mount* may be None if there is only one.  *seed*: of the random numbers.  *place* is named in errors.
+    *mount* may be None if there is only one.  *seed*: of the random numbers.  *place* is named in the error
+    about files of one extent.
 
     Raises:
-        BadInput: there is no such mount, there are several and *mount* is None, or all of its files have one
-            extent.  Or the workload does not end.
+        BadInput: there is no such mount, or there are several and *mount* is None.  Or the filesystem keeps
+            no file page by page, or the run cannot end.
+        LawBroken: the run broke a law of the model.
     """
     from wbsim.experiments.running.simulate import simulate
 
@@ -55,7 +57,10 @@ def extents_of(filesystem: Filesystem) -> list[dict[str, int]]:
 
 
 def layout_texts(filesystem: Filesystem, tool: str) -> Iterator[str]:
-    """Yield a text for each file, as *tool* prints it: "filefrag" (``-v``), or else "xfs_bmap" (``-vp``)."""
+    """Yield a text for each file that *filesystem* keeps page by page, as *tool* prints it.
+
+    *tool*: "filefrag" (``-v``), or else "xfs_bmap" (``-vp``).
+    """
     for number, file in enumerate(filesystem.layouts()):
         name, extents = f"file{number}", [FileExtent(*row) for row in file.extent_table().tolist()]
         if tool == "filefrag":

@@ -29,8 +29,8 @@ class Progress(NamedTuple):
 class Meter:
     """Prints the progress of *runs* runs on stderr, with an estimate of the time left.
 
-    *reporting* says how (`Reporting`).  *shorter* has what a user can do for a shorter run, such as
-    ``--quick``.
+    *reporting* says how (`Reporting`); for "nothing", make no meter.  *shorter* has what a user can do for a
+    shorter run, such as ``--quick``.
     """
 
     def __init__(self, runs: int, reporting: Reporting, shorter: Sequence[str] = ()) -> None:

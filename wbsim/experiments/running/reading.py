@@ -153,7 +153,10 @@ def level_names(disks: Iterable[str]) -> list[str]:
 
 
 def lives_of(machine: Machine) -> Lives:
-    """Return how every thread spent its time (ns) until the end of the run, by its name, state and cause."""
+    """Return how every thread spent its time (ns) until now, by its name, then by state and cause.
+
+    A key is the state, a blank and the cause, such as "system allocate", or the state alone without a cause.
+    """
     return {
         thread.task.name: {
             f"{state} {cause}".strip(): ns
@@ -168,13 +171,13 @@ def uses_of(machine: Machine) -> dict[str, float]:
 
     The resources that most threads share come first.
 
-    * The start of a program that ends, and the pauses that a program makes by itself (`Spent.paced`), come
-      before all resources.
-    * All processors together are one resource.  Pauses through which a program spins are no use of it.
-    * A lock is in use while it is held or handed over, and a class of locks while its busiest lock is.
-    * The parts of a device have the name of its disk.
-    * A thread is a resource, because it can use one processor only.  It is in use while it runs, and
-      neither spins nor pauses.
+    * ``start of PROGRAM``: the start of a program that ends.  ``pauses of THREAD``: the pauses that its
+      program makes by itself (`Spent.paced`).  Both come before all resources, and only if they took time.
+    * ``processors``: all together are one resource.  Pauses through which a program spins are no use of it.
+    * ``lock NAME``: in use while the lock is held or handed over; of a class of locks, the busiest counts.
+    * ``device DISK PART``: a part of the device of a disk.
+    * ``thread NAME``: a resource, because a thread can use one processor only.  In use while the thread runs,
+      and neither spins nor pauses.
     """
     now = machine.env.now
     uses: dict[str, float] = {f"{START_OF}{name}": ns for name, ns in machine.starts.items() if ns}
@@ -219,7 +222,7 @@ def outcome_of(
     """Return the result of the run of *case* on *machine*, with what was read during the run.
 
     *seed* and *replication* only label the result.  The run has ended, with at least one iteration.
-    *levels*: those of `LevelsOverTime`.
+    *levels*: those of `LevelsOverTime`.  ``cpu_s`` and ``peak_rss_mib`` are 0; `simulate.run_case` sets them.
     """
     samples = iterations.samples
     last = {sample.program: sample for sample in samples}

@@ -28,7 +28,7 @@ class Results(NamedTuple):
         """Yield the resolved scenario of each outcome: all keys with their values, in dicts as JSON has them.
 
         Raises:
-            BadInput: a config.json is damaged.
+            BadInput: a config.json is missing or damaged.
         """
         for directory in self.directories:
             yield read_configuration(directory)
@@ -38,7 +38,7 @@ def read_results(directory: Path) -> Results:
     """Return the outcomes of the plan in *directory*, in its order; runs that are missing are left out.
 
     Raises:
-        BadInput: no run has ended, or a result is damaged.
+        BadInput: *directory* has no plan, no run has ended, or a result or the plan is damaged.
     """
     plan = read_plan(directory)
     done, _ = known_names(directory)
@@ -66,8 +66,9 @@ _SHORT: Final = {
 def setting_of(scenario: Any, key: str) -> Any:
     """Return the value of a resolved *scenario* at *key*; None if *key* is missing or has several values.
 
-    A key without a name, such as ``device.speed``, stands for the only disk, mount or program.  A table or a
-    list is None, too.
+    *scenario* is one of `Results.configurations`.  The parts of *key* have dots between them; an item of a
+    list is named by its place, from 0.  A key without a name, such as ``device.speed``, stands for the only
+    disk, mount or program.  A table or a list is None, too.
     """
     parts = key.split(".")
     short = parts[1] if parts[0] == "machine" and len(parts) > 1 else parts[0]

@@ -228,7 +228,7 @@ class Store:
     def peaks_mib(self, jobs: Sequence[Job]) -> dict[str, float]:
         """Return the largest memory (MiB) of the kept runs of *jobs*, by variant.
 
-        A variant without a kept run is missing.
+        A variant without a kept run, or with an unreadable one only, is missing.
         """
         peaks: dict[str, float] = {}
         for job in jobs:
@@ -280,7 +280,7 @@ def read_run(directory: Path) -> Outcome:
     These have neutral values: "", {}, 0 and 0; the plan has the true ones.
 
     Raises:
-        BadInput: a file is damaged, or another version of wbsim wrote other figures.
+        BadInput: a file is missing or damaged, or another version of wbsim wrote other figures.
     """
     import pyarrow.parquet as pq
 
@@ -333,7 +333,7 @@ def read_configuration(directory: Path) -> object:
     """Return the resolved scenario of the run in *directory*, in tables and lists as JSON has them.
 
     Raises:
-        BadInput: config.json is damaged.
+        BadInput: config.json is missing or damaged.
     """
     with _undamaged(directory, "config.json"):
         scenario = _document(text_of(directory / "config.json", _MOST_SUMMARY_BYTES))["scenario"]
@@ -431,10 +431,10 @@ def refuse_foreign(path: Path, begins: str, kind: str) -> None:
 
 
 def replace_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Replace *path* in one step: *write* writes a file next to it, which is then renamed.
+    """Replace *path* in one step: *write* gets the path of a new file next to it, which is then renamed.
 
-    Its folder is made if it is missing.  The file's name has no suffix of *path*: *write* gives the format.
-    If *write* fails, *path* stays as it was.
+    The folder of *path* is made if it is missing.  The new file does not have the suffix of *path*, so
+    *write* must know the format.  If *write* fails, *path* stays as it was.
 
     Raises:
         BadInput: the folder or the file cannot be written.

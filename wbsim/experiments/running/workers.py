@@ -49,8 +49,9 @@ def available_mib() -> float:
 class Budget:
     """The memory for runs.  A run needs the largest peak that a run of its kind has had.
 
-    The kind of a run is its variant.  *mib*: the free memory, of which nine tenths are used.  *peaks_mib*:
-    the peaks of earlier runs by kind (MiB).
+    The kind of a run is its variant.  A kind without a peak counts with the largest peak of all kinds.
+    *mib*: the free memory (MiB), of which nine tenths are used.  *peaks_mib*: the peaks of earlier runs by
+    kind (MiB).
     """
 
     def __init__(self, mib: float, peaks_mib: dict[str, float]) -> None:
@@ -109,8 +110,8 @@ class Workers:
     def run(self, jobs: Sequence[Job], on_progress: OnJobProgress | None) -> Ended:
         """Run *jobs* in any order, and yield the place in *jobs* and the result of each as it ends.
 
-        *on_progress* is called in this process with reports of the workers.  Closing the generator kills the
-        workers.
+        A job that fails gets further attempts as in `Crew.work`.  *on_progress* is called in this process
+        with reports of the workers; None: no reports.  Closing the generator kills the workers.
         """
         crew = Crew(jobs, on_progress, Budget(available_mib(), self._peaks_mib))
         try:

@@ -75,7 +75,12 @@ def plan_text(cases: list[Planned], axes: tuple[str, ...], processes: int) -> st
 
 
 def plan_document(cases: list[Planned], axes: tuple[str, ...]) -> dict[str, object]:
-    """Return *cases* as the document of ``--dry-run --json``; ``cpu_s`` is processor time (s) of all runs."""
+    """Return *cases* as the document of ``--dry-run --json``.
+
+    ``axes`` are the swept keys.  ``runs`` and ``cpu_s`` are sums over all cases: runs, and processor time
+    (s).  ``cases`` has a dict for each case: ``variant``, ``point``, ``runs``, ``files``, ``file_bytes`` and
+    ``cpu_s``, as in `Planned`.
+    """
     return {
         "axes": list(axes),
         "runs": sum(entry.runs for entry in cases),

@@ -69,15 +69,16 @@ def precision_of(text: str, asked_by: str = "--until-ci") -> Precision:
 def run_experiment(
     experiment: Experiment, how: How, replications: int | None = None, precision: Precision | None = None
 ) -> Ran:
-    """Run every case of *experiment*; with a directory in *how*, write the dataset there.
+    """Run every case of *experiment*; with a directory in *how*, write the datasets of runs and jobs there.
 
-    *replications*: the runs of each case; None: as the experiment says.  *precision*: add replications until
-    each case has reached this, or has `MOST` runs.  Replication r has equal random numbers in all cases.
-    Failed runs are failures in the result, and not exceptions.
+    *replications*: the runs of each case; None: as the experiment says.  *precision*: begin with `FEWEST`
+    runs or more, and add replications until each case has reached this, or has `MOST` runs.  Replication r
+    has equal random numbers in all cases.  Failed runs are failures in the result, and not exceptions.
 
     Raises:
         BadInput: a swept key is named like a column of the dataset, or there are too many runs.  Or a result
-            cannot be written, or the cluster cannot be reached.
+            cannot be written or is damaged, or the directory has another experiment, or the cluster cannot be
+            reached.
     """
     clashes = [axis for axis in experiment.axes if axis in (*IDENTITY, *COLUMNS.values(), *FIGURES)]
     if clashes:

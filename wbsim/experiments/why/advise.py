@@ -86,9 +86,10 @@ class Advice:
     def document(self) -> dict[str, object]:
         """Return the answer, its range, and the mean rate with each number of contexts, for ``--json``.
 
-        ``range`` has the smallest and the largest number that the seeds cannot tell from ``contexts``, and
-        ``between_seeds`` the largest difference of two seeds, in ``unit``.  ``held_back_by`` is the
-        bottleneck of the best run in words.
+        ``contexts`` is the answer.  ``rates`` has the mean rates by number of contexts, which is a text, in
+        ``unit`` ("files/s" or "MiB/s").  ``range`` has the smallest and the largest number that the seeds
+        cannot tell from ``contexts``, and ``between_seeds`` the largest difference of two seeds, in ``unit``.
+        ``held_back_by`` is the bottleneck of the best run in words.
         """
         unit, rate_of = _mean_rates(self.runs)
         return {
@@ -182,7 +183,7 @@ def advise(
 
     Raises:
         BadInput: all problems of the configuration, *variant* does not select a single case, or a run cannot
-            end.  Or nothing was written back, so the contexts had no work.
+            end.  Or nothing was written back, or one context has all files (`advise_on`).
     """
     whole = load(config, overrides)
     case = whole.only_case(variant)

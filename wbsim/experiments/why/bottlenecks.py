@@ -43,7 +43,7 @@ class Resource(NamedTuple):
 def bottleneck(uses: Mapping[str, float]) -> Resource | None:
     """Return the bottleneck of a run; None if nothing was in use for `HELD` of the run.
 
-    *uses* has the utilisation (0 to 1) of each resource, in the order of `most_used`.
+    *uses* has the utilisation (0 to 1) of each resource, at least one, in the order that `most_used` expects.
 
     >>> bottleneck({"processors": 0.2, "device sda head": 0.9})
     Resource(name='device sda head', share=0.9)

@@ -115,7 +115,10 @@ def result_of(results: Results) -> Result:
 
 
 def run_of(outcome: Outcome) -> Run:
-    """Return the run of *outcome*, with its threads grouped by kind, for `explain` and `advise`."""
+    """Return the run of *outcome*, with its threads grouped by kind, for `explain` and `advise`.
+
+    *outcome* must have the times of at least one thread (``lives``).
+    """
     length_ns = max(sum(life.values()) for life in outcome.lives.values())
     flushed_files, flushed_bytes = (FIGURES[name].whole(outcome) for name in ("flushed_files", "flushed"))
     return Run(
@@ -163,9 +166,14 @@ def answers(result: Result) -> list[str]:
 def document(result: Result) -> dict[str, object]:
     """Return `explanation` as a document: wall_time and on_disk_time in s, other times in ns.
 
-    ``answers`` are the sentences of `answers`.  ``held_back_by`` is the bottleneck, or None without one.
-    ``uses`` are shares of the run (0 to 1), the most used resource first.  ``threads`` has, for each kind of
-    thread, the numbers of active and of all threads, and their mean times by cause.
+    The keys are ``title``, ``axes``, ``answers`` (the sentences of `answers`) and ``runs``.  A run has:
+
+    * ``label``, ``point``, ``length_ns``, ``wall_time`` and ``on_disk_time``, as in `Run`.
+    * ``held_back_by``: the name of the bottleneck, or None without one.
+    * ``uses``: shares of the run (0 to 1), in the order of `most_used`.
+    * ``calls``: the fields of a `CallResult`, by program and then by kind of call.
+    * ``threads``: for each kind of thread, the numbers of active (``count``) and of all threads (``of``), and
+      their mean times by state and cause (``life``).
     """
     return {
         "title": result.title,
@@ -202,7 +210,8 @@ def _held_back_by(run: Run) -> str | None:
 def verdict(run: Run, count: int = _NEXT) -> str:
     """Return a line with the length and the bottleneck of *run* and the next *count* resources.
 
-    Without a bottleneck, the line names the most used resource.
+    Without a bottleneck, the line names the most used resource.  If nothing was written back, the line names
+    no resource.
     """
     if not run.written_back:
         return f"{run.label}: {run.length_ns / S:.2f} s, held back by nothing known: {UNWRITTEN}"
@@ -329,9 +338,10 @@ def flushers_table(first: Run, second: Run) -> str:
 
 
 def per_file(first: Run, second: Run) -> tuple[str, dict[str, float], dict[str, float]]:
-    """Return the unit, a file or a MiB that was written back, and the flushers' time for it by cause (us).
+    """Return the unit, "file" or "MiB", and the flushers' time (us) by cause in *first* and in *second*.
 
-    The time is unknown (nan) for a run that wrote nothing back.
+    The time is the sum over all flushers, divided by the files or the MiB that flushers wrote back; nan if
+    they wrote nothing back.
     """
     small = _small((first, second))
     flushers = []

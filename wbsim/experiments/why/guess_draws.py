@@ -61,19 +61,20 @@ class Draws(NamedTuple):
         return f"{title}\n{table(('figure', 'usual', 'median', '2.5 %', '97.5 %'), rows)}"
 
     def document(self) -> dict[str, object]:
-        """Return the draws for ``--json``; the figures are in their units."""
+        """Return all fields by their names, for ``--json``; a figure is a dict with the fields of `Drawn`."""
         return {**self._asdict(), "figures": [entry._asdict() for entry in self.figures]}
 
 
 def drawn_intervals(case: Case, more: Sequence[str], how: How, draws: int) -> Draws:
     """Run *case* *draws* times with drawn guesses, and return the intervals of its figures.
 
-    The figures are those of `DRAWN`, and those that *more* names.  *how*: the settings of the runs.  The case
-    also runs once with the usual values.  Equal arguments draw equal values.  ``wbsim run --guesses``
-    calls this.
+    The figures are those of `DRAWN`, and those of `FIGURES` that *more* names.  A figure that is 0 in all
+    draws, or known in fewer than two, is left out.  *how*: the settings of the runs.  The case also runs once
+    with the usual values.  Equal arguments draw equal values.  ``wbsim run --guesses`` calls this.
 
     Raises:
-        BadInput: there are fewer than `FEWEST` draws, nothing can be drawn, or fewer than two draws end.
+        BadInput: there are fewer than `FEWEST` draws, nothing can be drawn, or fewer than two draws end.  Or
+            the run with the usual values cannot end.
     """
     from scipy.stats.qmc import LatinHypercube
 

@@ -63,7 +63,8 @@ class Guess(NamedTuple):
     def value_at(self, share: float) -> float | int:
         """Return the value at *share* of the range (0 to 1), in ``unit``.
 
-        The value is a multiple of ``step``, if that is not 0, and whole if the usual value is whole.
+        The value is whole if the usual value is whole, and then a multiple of ``step``, if that is not 0.  If
+        the range has no multiple of ``step``, the value is the usual one.
 
         >>> Guess("chunk", 524288, 65536, 524288, step=4096).value_at(1 / 3) % 4096
         0
@@ -187,10 +188,10 @@ _KINDS: Final = {
 class GuessRuns:
     """The runs of one case with other numbers, for `sensitivity` and `drawn_intervals`.
 
-    *guesses* are all guesses of the case, and *title* is that of the plan.  `figures` returns its *figure*,
-    and `outcomes` complete results.  A draw that a rule between keys refuses is corrected, and a run that the
-    model refuses is counted with its reason (`refusals`).  ``run_count`` counts all runs, and ``draws`` has
-    the corrected numbers of the last call.
+    *guesses* are all guesses of the case, and *title* is that of the plan.  `figures` returns its *figure*, a
+    name of `FIGURES`, and `outcomes` complete results.  A draw that a rule between keys refuses is corrected,
+    and a run that the model refuses is counted with its reason (`refusals`).  ``run_count`` counts all runs,
+    and ``draws`` has the corrected numbers of the last call.
     """
 
     def __init__(self, case: Case, figure: str, how: How, guesses: Sequence[Guess], title: str) -> None:

@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
     points: list[Values]
 
     def document(self) -> dict[str, object]:
-        """Return the reason with its count, causes and points, for ``--json``."""
+        """Return ``reason``, ``count`` (of refused runs), ``causes`` and ``points``, for ``--json``."""
         points = [dict(point) for point in self.points]
         return {"reason": self.reason, "count": len(points), "causes": list(self.causes), "points": points}
 

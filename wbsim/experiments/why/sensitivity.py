@@ -75,7 +75,12 @@ class Sensitivity:
         return self.text()
 
     def document(self) -> dict[str, object]:
-        """Return the document of ``--json``; figures are in their units, and shares from 0 to 1."""
+        """Return the document of ``--json``; figures are in their units, and shares from 0 to 1.
+
+        The keys are the fields, but ``refused`` is the number of refused runs.  ``refusals`` has the dicts of
+        `Refusal.document`.  ``effects`` has a dict with the fields of `Effect` for each guess, which is a
+        dict with the fields of `Guess`.
+        """
         effects = [{**effect._asdict(), "guess": effect.guess._asdict()} for effect in self.effects]
         summary = {"title": self.title, "figure": self.figure, "value": self.value, "interval": self.interval}
         return {
@@ -144,7 +149,7 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
 
     Raises:
         BadInput: an argument is invalid, nothing can be varied, the model refuses too many runs, or a result
-            cannot be written.
+            cannot be written.  Or the run with the usual values cannot end, or writes nothing back.
     """
     if figure not in FIGURES:
         raise bad("--figure", f"is {figure!r}; use one of {', '.join(FIGURES)}")

@@ -80,7 +80,11 @@ def known_errors() -> tuple[Error, ...]:
 
 
 def trust_in(scenario: Scenario) -> Trust:
-    """Return the median and worst error (%) of runs comparable with *scenario*; both None without any."""
+    """Return the median and worst error (%) of runs comparable with *scenario*; both None without any.
+
+    Errors count without their signs.  If fewer than three runs on its filesystems are comparable, those on
+    all filesystems count.
+    """
     kind = kind_of(scenario)
     filesystems = {mount.filesystem.kind for mount in scenario.mounts.values()}
     alike = [error for error in known_errors() if error.kind == kind]
@@ -130,7 +134,7 @@ def _is_given(value: object) -> bool:
 
 
 def guesses_of_bottleneck(scenario: Scenario, uses: dict[str, float]) -> tuple[str, list[Guess]]:
-    """Return the bottleneck in words, and the guesses that describe it, those of the widest ranges first.
+    """Return the bottleneck in words, and the guesses that describe it, with the largest high / low first.
 
     *uses* has the shares of the resources (0 to 1) of a run of *scenario*.  Without a bottleneck, the words
     are "" and the list is empty.  The list is also empty without guesses on its device or its code paths.
@@ -184,7 +188,8 @@ def trust_lines(cases: Sequence[Case], outcomes: Sequence[Outcome], command: str
     """Return the lines on trust below a table of runs: comparable errors, guesses, *command*.
 
     Of several cases, the errors are those of the least trusted kind, and the bottleneck is the commonest.
-    *command* is a ``wbsim sensitivity`` that shows how far the assumed numbers move the answer; "": none.
+    Its guesses are those of the first of *cases*.  *command* is a ``wbsim sensitivity`` that shows how far
+    the assumed numbers move the answer; "": none.
     """
     trusts = [trust_in(case.scenario) for case in cases]
     lines = [max(trusts, key=_doubt).text()]

@@ -3,6 +3,7 @@
 A table is a list of short sorted rows, as in sortedcontainers.  A change moves half a row on average, and a
 search bisects first the rows and then one row.  Several tables share a pool of rows, and each table takes as
 many rows as it needs.  A place is a pair: the position of the row in the table, and the index in the row.
+`insert` and `remove_at` move other keys, so a place that was found before must be found again.
 
 Numba compiles the functions that search and change tables.
 """
@@ -70,10 +71,10 @@ def new_tables(count: int, valued: bool) -> Tables:
 
 
 def with_room(tables: Tables, additions: int) -> Tables:
-    """Return *tables* with room for *additions* additions in all, or larger tables that replace them.
+    """Return *tables* if all together have room for *additions* more keys, or larger tables.
 
-    Compiled code makes no arrays, so the caller makes room before it calls `insert`.  After larger ones, the
-    old *tables* must not be used.
+    Compiled code makes no arrays, so the caller makes room before it calls `insert`.  Larger tables have the
+    same keys; the old *tables* must not be used any more.
     """
     rows, room = tables.rows, len(tables.rows.counts)
     ever = int(rows.sizes[0])
@@ -168,7 +169,7 @@ def value_at(table: Table, position: int, index: int) -> int:
 
 @compiled
 def place_after(table: Table, position: int, index: int) -> tuple[int, int]:
-    """Return the next place; behind the last key, a place for which `is_in` is false."""
+    """Return the place after one that has a key; behind the last key, a place for which `is_in` is false."""
     if index + 1 < table.rows.counts[table.order[position]]:
         return position, index + 1
     return position + 1, 0
@@ -176,7 +177,10 @@ def place_after(table: Table, position: int, index: int) -> tuple[int, int]:
 
 @compiled
 def place_before(table: Table, position: int, index: int) -> tuple[int, int]:
-    """Return the place before this one; before the first key, (-1, 0), for which `is_in` is false."""
+    """Return the place before this one, which may be the place behind the last key.
+
+    Before the first key, return (-1, 0), for which `is_in` is false.
+    """
     if index > 0:
         return position, index - 1
     if position == 0:
@@ -224,7 +228,7 @@ def insert(table: Table, key: int, value: int) -> None:
 
 @compiled
 def replace_key(table: Table, position: int, index: int, key: int) -> None:
-    """Change the key at a place to *key*, which must have the same place in the order."""
+    """Change the key at a place to *key*, which must have the same place in the order; its value stays."""
     table.rows.keys[table.order[position], index] = key
     if index == 0:
         table.lowest[position] = key
@@ -232,7 +236,10 @@ def replace_key(table: Table, position: int, index: int, key: int) -> None:
 
 @compiled
 def remove_at(table: Table, position: int, index: int) -> None:
-    """Remove the key at a place, with its value; a row that is empty then goes back to the pool."""
+    """Remove the key at a place for which `is_in` is true, with its value.
+
+    A row that is empty then goes back to the pool.
+    """
     row = table.order[position]
     count = table.rows.counts[row] - 1
     for i in range(index, count):

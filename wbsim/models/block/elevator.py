@@ -52,7 +52,8 @@ class Elevator:
         Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
         request took it.
 
-        *bio* must be of this queue.  After NEW the thread makes a request of it.
+        *bio* must be of this queue.  After NEW the thread makes a request of it.  A request that only a limit
+        stops is flagged NOMERGE (`try_merge`).
         """
         if not self.requests or not self._bounds.merges:
             return NEW
@@ -73,7 +74,8 @@ class Elevator:
     def neighbours(self, bio: Bio) -> list[Request]:
         """Return the waiting requests against which *bio* is tried because it would continue them.
 
-        A replay of a capture asks this, to find the request that should have taken *bio*.
+        The one that ends where *bio* begins comes first, then the one that begins where *bio* ends.  A replay
+        of a capture asks this, to find the request that should have taken *bio*.
         """
         neighbours = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
         return [
@@ -139,7 +141,7 @@ class Elevator:
         return request
 
     def complete(self, request: Request, now_ns: int) -> None:
-        """Tell the scheduler, if it sorts, that the device has completed *request*."""
+        """Tell the scheduler, if it sorts, that the device has completed *request* at *now_ns*."""
         if self.sorts:
             self._scheduler.complete(request, now_ns)
 
@@ -242,7 +244,7 @@ class SoftwareQueue:
         self.requests: dict[Request, None] = {}
 
     def attempt_merge(self, bio: Bio) -> Merge:
-        """Merge *bio* into one of the newest requests, if one takes it.
+        """Merge *bio* into one of the newest `SOFTWARE_QUEUE_TRIED` requests, if one takes it.
 
         Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
         request took it.
@@ -256,7 +258,10 @@ class SoftwareQueue:
         return NEW
 
     def neighbours(self, bio: Bio) -> list[Request]:
-        """Return the waiting requests against which *bio* is tried because it would continue them."""
+        """Return the waiting requests against which *bio* is tried because it would continue them.
+
+        Only the newest `SOFTWARE_QUEUE_TRIED` requests count, newest first.
+        """
         if not self._bounds.merges:
             return []
         newest = islice(reversed(self.requests), SOFTWARE_QUEUE_TRIED)

@@ -78,7 +78,7 @@ class GenDisk:
 
     @property
     def congested(self) -> bool:
-        """True if most asynchronous requests are taken, so pdflush leaves the device alone."""
+        """True if most asynchronous requests are taken, so pdflush leaves the device alone; here False."""
         return False
 
     @property
@@ -118,7 +118,7 @@ class GenDisk:
         """Check the laws of the device at the end of a run.
 
         Raises:
-            LawBroken: something was lost, or a part was used for too long.
+            LawBroken: something was lost, or a part was used for longer than the run lasted.
         """
 
     def _becomes_busy(self) -> None:

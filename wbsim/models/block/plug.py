@@ -53,7 +53,8 @@ class Plug:
         Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
         request took it.
 
-        *bounds* are those of the queue of *bio*.
+        *bounds* are those of the queue of *bio*.  A request that only a limit stops is flagged NOMERGE
+        (`try_merge`).
         """
         requests = self.requests
         count = len(requests)
@@ -81,7 +82,8 @@ class Plug:
     def must_flush(self, queue: object, bounds: Bounds) -> bool:
         """Return whether the plug must be flushed before another request of *queue* is added.
 
-        The limits are a number of requests, and the size of one of them.  The caller then takes all.
+        The limits are a number of requests, and the size of one of them (`PlugRules`).  *bounds* say whether
+        *queue* merges at all.  The caller then takes all.  An empty plug need not be flushed.
         """
         requests = self.requests
         count = len(requests)
@@ -146,7 +148,7 @@ class Decision(NamedTuple):
 def plug_decisions(
     bios: Iterable[Bio], rules: PlugRules, limits: QueueLimits, direct: bool = True
 ) -> tuple[list[Decision], list[Sequence[Request]]]:
-    """Send *bios* through one plug, without a simulation; all queues have these *limits*.
+    """Send *bios* through one plug, without a simulation; all their queues have these *limits*.
 
     *direct*: the queues have no scheduler.
 
@@ -217,7 +219,7 @@ class QueuePlug:
 
 
 def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
-    """Return the plug of a queue, which calls *feed* at *rank*; None in eras without plugs of queues."""
+    """Return the plug of a queue, whose timer calls *feed* at *rank*; None in eras without such plugs."""
     if rules.unplug_requests is None or rules.unplug_time is None:
         return None
     return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

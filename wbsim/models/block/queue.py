@@ -119,7 +119,8 @@ class Queue(GenDisk):
         """Check that each request has a place in the pool, and that the elevator finds each waiting request.
 
         Raises:
-            LawBroken: a request was lost or has no place in the pool, or a part was used for too long.
+            LawBroken: a request was lost or has no place in the pool, or a part was used for longer than the
+                run lasted.
         """
         queue_length, places, stat = self.queue_length, self._async.count + self._sync.count, self.stat
         require(
@@ -155,7 +156,10 @@ class Queue(GenDisk):
     def insert(self, requests: list[Request], task: Task) -> None:
         """Put *requests* of *task* into the elevator, in order, and feed the driver; in no time.
 
-        A scheduler that sorts sees all of them before the driver gets one.  A flush passes the elevator: it
+        Each has a place in the `pool`.  The caller accounts for the time of the insertion.  Completions
+        interrupt the processor that *task* has now, or a random one (``interrupts`` of `QueueSpec`).
+
+        A scheduler that sorts sees all requests before the driver gets one.  A flush passes the elevator: it
         leaves as soon as the driver takes a request.
         """
         stat, elevator = self.stat, self.elevator

@@ -67,9 +67,9 @@ class TagClass:
 class RequestList:
     """request_list: *nr_requests* synchronous or asynchronous requests, of which ``count`` are taken.
 
-    Some tasks may take more requests for a while (`woken`).  The list is ``congested`` from about 7/8 of
-    *nr_requests* on, until fewer than about 13/16 are taken (blk_queue_congestion_threshold).  Then
-    *uncongested* is called.
+    Some tasks may take more requests for a while (`woken`), but no more than 3/2 of *nr_requests* are taken.
+    The list is ``congested`` from about 7/8 of *nr_requests* on, until fewer than about 13/16 are taken
+    (blk_queue_congestion_threshold).  Then *uncongested* is called.
     """
 
     __slots__ = (

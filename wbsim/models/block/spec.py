@@ -35,7 +35,7 @@ class QueueLimits(Spec):
     def segments_of(self, size_bytes: int, page_bytes: int = PAGE_BYTES) -> int:
         """Return the number of segments of *size_bytes* of memory in contiguous runs of *page_bytes* each.
 
-        A segment has one run, or ``max_segment_bytes`` of it if that is less.
+        A segment has one run, or ``max_segment_bytes`` of it if that is less.  The number is rounded up.
         """
         run = min(self.max_segment_bytes, page_bytes)
         return -(-size_bytes // run)

@@ -95,7 +95,10 @@ class BlockThread(Thread):
             yield from self._issue(self._take(self._plug))
 
     def check_plugged(self, array: GenDisk, make: Callable[[], PlugCallback]) -> PlugCallback | None:
-        """Return what *array* keeps in the plug, from *make* at first; None: no plug is open."""
+        """Return what *array* keeps in the plug, from *make* at first; None: no plug is open.
+
+        The plug calls the result back when it is flushed, unless `drop_callback` comes before.
+        """
         if self._plug is None:
             return None
         callback = self._callbacks.get(array)
@@ -104,7 +107,7 @@ class BlockThread(Thread):
         return callback
 
     def drop_callback(self, array: GenDisk) -> None:
-        """Take what *array* keeps out of the plug, because the array submits it now."""
+        """Remove from the plug what *array* keeps in it (`check_plugged`); the array submits that now."""
         del self._callbacks[array]
 
     def before_sleep(self) -> None:

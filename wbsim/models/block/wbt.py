@@ -29,7 +29,8 @@ def throttled(bio: Bio | Request) -> bool:
 class WritebackThrottling:
     """The throttling of a queue of *depth* requests; *write_cache*: the device has a volatile write cache.
 
-    ``count`` is the number of requests of buffered writes in the queue.
+    ``count`` is the number of requests of buffered writes in the queue.  A thread asks `room`, and counts its
+    request, or puts its task on ``waiters`` and sleeps.  `done` takes a request away.
     """
 
     def __init__(self, env: Environment, depth: int, write_cache: bool) -> None:
@@ -55,6 +56,7 @@ class WritebackThrottling:
     def done(self) -> None:
         """Count one buffered write less; wake all sleeping tasks if there is room for several requests.
 
+        Half as many as background writeback may have are enough.
         With a write cache, and without recently throttled writers, they wake only when ``count`` is 0
         (wbt_rqw_done).
         """

@@ -47,10 +47,12 @@ def text_of(folder: str, name: str) -> str:
 def part_in(folder: str, name: str) -> Inputs:
     """Return the entries of the part *name* in *folder*, put over those of the part that it is ``like``.
 
-    A number or a choice is a `Given`, ``purpose`` and ``family`` are texts, and a table is a dictionary.  All
-    callers get the same object, and must not change it.
+    A number or a choice is a `Given`, ``purpose`` and ``family`` are texts, and a table is a dictionary.
+    In tables, ``like`` and the ``count`` of ``members`` are plain, too.  All callers get the same object,
+    and must not change it.
 
     Raises:
+        FileNotFoundError: *folder* has no such part.
         ValueError: a number has no origin; the message has the file and the key.
     """
     entries = tomllib.loads(text_of(folder, name))
@@ -71,7 +73,8 @@ def put_over(base: Inputs, own: Inputs) -> Inputs:
     """Return *base* with *own* put over it, table by table.
 
     A table of another kind or with a ``like`` replaces the complete table.  So do disks of which one has
-    a new name: such a file lists all disks of its machine.
+    a new name: such a file lists all disks of its machine.  The values of ``kind`` and ``scheduler``, which
+    are compared, must be `Given`.  Neither argument changes.
 
     >>> put_over({"cache": {"size": 8, "rate": 5}}, {"cache": {"rate": 9}})
     {'cache': {'size': 8, 'rate': 9}}

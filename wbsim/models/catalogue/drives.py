@@ -26,7 +26,8 @@ FOLDER: Final = "drives"
 def drives_of(release: Release) -> Mapping[str, DriveSpec]:
     """Return the drives by name, each behind the queue that *release* gives it.
 
-    The same release gives the same objects, so that configurations can share their inputs.
+    A drive is made when it is first looked up.  The same release gives the same objects, so that
+    configurations can share their inputs.
     """
     return OnDemand({name: partial(_drive, name, release) for name in names_in(FOLDER)})
 
@@ -45,7 +46,12 @@ def _entries(name: str) -> Inputs:
 def disk_of(table: Inputs, release: Release) -> Inputs:
     """Return the disk *table* with what each ``like`` in it brings: the tables ``queue`` and ``device``.
 
-    ``queue.like`` names an interface, for which *release* has the queue; any other ``like`` names a drive.
+    *table* must have both, or a ``like`` that brings them.  ``queue.like`` names an interface, for which
+    *release* has the queue; any other ``like`` names a drive.
+
+    Raises:
+        FileNotFoundError: no drive has the name.
+        KeyError: no interface has the name, or one of the two tables is missing.
     """
     disk = _omit("like", table)
     if "like" in table:

@@ -27,7 +27,8 @@ FOLDER: Final = "machines"
 def machines_of(release: Release) -> Mapping[str, MachineSpec]:
     """Return the machines by name, each with the disks that *release* gives it.
 
-    The same release gives the same objects, so that configurations can share their inputs.
+    A machine is made when it is first looked up.  The same release gives the same objects, so that
+    configurations can share their inputs.
     """
     return OnDemand({name: partial(_machine, name, release) for name in names_in(FOLDER)})
 

@@ -79,7 +79,7 @@ def xfs_geometry(target: Target, release: Release) -> XfsGeometry:
     XfsGeometry(blocks=26214400, groups=4, group_blocks=6553600, log_blocks=16384)
 
     Raises:
-        ValueError: *target* is too small.
+        ValueError: *target* has less than 300 MiB, or its log does not fit into a group.
     """
     if target.size < 300 * MIB:
         raise ValueError(f"{target.size} B is too small for mkfs.xfs; give 300 MiB or more")
@@ -167,7 +167,7 @@ def made_xfs(target: Target, release: Release) -> XfsSpec:
     """Return the XFS that mkfs.xfs of the time of *release* makes on *target*.
 
     Raises:
-        ValueError: *target* is too small.
+        ValueError: *target* is too small, as in `xfs_geometry`.
     """
     geometry = xfs_geometry(target, release)
     inode_bytes = rule_for("mkfs.xfs.inode_bytes", release)
@@ -238,7 +238,8 @@ def ext4_geometry(target: Target, release: Release) -> Ext4Geometry:
     (800, 1037, 131072)
 
     Raises:
-        ValueError: *target* is too small; mke2fs makes blocks of 1 KiB there, which are not modelled.
+        ValueError: *target* has less than 512 MiB; mke2fs makes blocks of 1 KiB there, which are not
+            modelled.
     """
     if target.size < 512 * MIB:
         raise ValueError(
@@ -280,7 +281,7 @@ def made_ext4(target: Target, release: Release) -> Ext4Spec:
     """Return the ext4 that mke2fs of the time of *release* makes on *target*.
 
     Raises:
-        ValueError: *target* is too small.
+        ValueError: *target* has less than 512 MiB.
     """
     geometry = ext4_geometry(target, release)
     return Ext4Spec.model_validate(

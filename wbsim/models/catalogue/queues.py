@@ -164,9 +164,10 @@ _QUEUES: Final[Mapping[str, Callable[[Release], Inputs]]] = {
 
 @cache
 def queues_of(release: Release) -> Mapping[str, QueueSpec]:
-    """Return the queue that *release* gives a drive, by the drive's interface, such as ``sata``.
+    """Return the queue that *release* gives a drive, by the drive's interface.
 
-    A queue is made when it is first looked up.
+    The interfaces are ``sata``, ``sas``, ``raid``, ``usb``, ``nvme`` and ``virtio``.  A queue is made when it
+    is first looked up.
     """
     return OnDemand({name: partial(_queue, name, release) for name in _QUEUES})
 

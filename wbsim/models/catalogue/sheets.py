@@ -144,7 +144,10 @@ class FlashSheet(Spec):
 
     @property
     def has_slc(self) -> bool:
-        """True if the drive programs a part of its cells with one bit each."""
+        """True if the drive programs a part of its cells with one bit each.
+
+        Without figures of this part, a TLC or QLC drive that is not ``protected`` is assumed to have one.
+        """
         if self.slc_fixed is None and self.slc_dynamic is None and self.sequential_write_after is None:
             return self.medium in ("TLC", "QLC") and not self.protected
         return any((self.sequential_write_after, self.slc_fixed, self.slc_dynamic))
@@ -288,7 +291,7 @@ def _refuse_rate(key: str, rate: int, what: str, most: int) -> None:
 
 
 def spec_of(sheet: Mapping[str, Any]) -> type[FlashSheet | DiskSheet]:
-    """Return the class that checks *sheet*: that of a disk, or that of a flash drive.
+    """Return the class that checks *sheet*: that of a disk, or that of a flash drive for any other medium.
 
     >>> spec_of({"medium": "Disk"}).__name__, spec_of({"medium": "TLC"}).__name__
     ('DiskSheet', 'FlashSheet')
@@ -299,7 +302,8 @@ def spec_of(sheet: Mapping[str, Any]) -> type[FlashSheet | DiskSheet]:
 def drive_of(sheet: Sheet) -> Inputs:
     """Return the drive that *sheet* describes, as the tables ``queue`` and ``device`` of a configuration.
 
-    Each number has its origin.
+    Each number has its origin.  ``queue`` names the interface in ``like`` (`queues`), and has depths only if
+    the sheet of a disk has ``queue_depth``.
 
     Raises:
         ValueError: the sheet is not valid; a figure is missing, unknown or contradicts another one.

@@ -32,7 +32,7 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class Countdown:
-    """Calls *done* when `part_done` was called *parts* times."""
+    """Calls *done* when `part_done` was called *parts* times; *parts* is at least 1."""
 
     __slots__ = ("_done", "_parts")
 

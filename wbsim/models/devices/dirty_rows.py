@@ -20,7 +20,7 @@ Runs = list[tuple[int, int]]
 class Row:
     """The dirty lines of row ``number``, by their position in it; the first write came at ``since_ns``.
 
-    ``ends`` are called when the row is on the members.
+    The controller calls ``ends`` when the row is on the members.
     """
 
     __slots__ = ("ends", "lines", "number", "since_ns")
@@ -104,7 +104,8 @@ class DirtyRows:
     def take(self, position: int) -> Row | None:
         """Take the row that leaves next; None: no row may leave.  Its lines count as leaving until `end`.
 
-        A complete row is first, otherwise the next from row *position* on (C-LOOK).
+        Complete rows go before all others.  Within each group, the first from row number *position* on
+        leaves, or the lowest if none is left there (C-LOOK).
         """
         rows: SortedDict[int, Row] = self._complete or self._partial
         if not rows:
@@ -120,7 +121,10 @@ class DirtyRows:
         return row
 
     def end(self, row: Row) -> None:
-        """Free the lines of *row*, which is on the members; a later row of this number may leave now."""
+        """Free the lines of *row*, which is on the members; a later row of this number may leave now.
+
+        The caller then calls the ``ends`` of *row*.
+        """
         del self._on_way[row.number]
         self.leaving_lines -= len(row.lines)
         behind = self._rows.get(row.number)

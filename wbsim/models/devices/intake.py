@@ -99,7 +99,8 @@ class Intake:
     def admit(self, draining: int = 0) -> None:
         """Let waiting writes onto the link while they fit; an empty cache takes any write.
 
-        *draining*: the sectors that are on their way out, and still take room.
+        *draining*: the sectors that are on their way out, and still take room.  Call this again when they
+        have left.
         """
         while self._writes:
             request, done = self._writes[0]

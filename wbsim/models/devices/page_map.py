@@ -84,6 +84,7 @@ class Arrays(NamedTuple):
 class PageMap:
     """The map of a drive with *pages* pages for the host in *blocks* blocks of *block_pages* pages each.
 
+    The host's pages have the numbers from 0 to *pages* - 1.
     *levels* has the number of anonymous pages of each block that has some, as `steady_levels` returns them.
     *random* draws which anonymous pages become garbage; *in_order*: block 0 has the first pages, and so on.
 
@@ -302,7 +303,10 @@ def leave_list(arrays: Arrays, block: int) -> None:
 
 @compiled
 def lose_page(arrays: Arrays, block: int) -> None:
-    """Let one valid page of *block* become garbage; a closed block moves to the list of its new count."""
+    """Let one valid page of *block* become garbage; a closed block moves to the list of its new count.
+
+    The caller takes the page out of ``contents`` or ``anonymous``.
+    """
     is_open = block == arrays.numbers[_HOST] or block == arrays.numbers[_MOVES]
     if not is_open:
         leave_list(arrays, block)
@@ -314,7 +318,10 @@ def lose_page(arrays: Arrays, block: int) -> None:
 
 @compiled
 def entry_of(arrays: Arrays, page: int) -> int:
-    """Return the entry of *page*, which is a place in ``places``; -1 if the page has none."""
+    """Return the entry of *page*, which is a place in ``places``; -1 if its row has no entries yet.
+
+    The number in ``places`` is -2 if only neighbours of *page* in its row have entries.
+    """
     key = page // _ROW
     at = key * _MULTIPLIER % len(arrays.keys)
     while arrays.keys[at] != key:
@@ -327,7 +334,10 @@ def entry_of(arrays: Arrays, page: int) -> int:
 
 @compiled
 def make_entry(arrays: Arrays, page: int) -> int:
-    """Return the entry of *page*, which is made if the page has none; there must be room (`has_room`)."""
+    """Return the entry of *page*, which is made if the page has none; there must be room (`has_room`).
+
+    A new entry has -2 in ``places``, as all entries of its row have.
+    """
     entry = entry_of(arrays, page)
     if entry >= 0:
         return entry
@@ -360,7 +370,8 @@ def enter_rows(
 def forget(arrays: Arrays, page: int, entry: int) -> None:
     """Let the present copy of *page*, if there is one, become garbage; *entry* is its entry.
 
-    An anonymous page is drawn at random if the drive was written at random.
+    If the drive was written at random, draws decide whether a page without an entry has an anonymous copy,
+    and in which block.  In ``places``, the entry has -1 then.
     """
     place, numbers = arrays.places[entry], arrays.numbers
     if place >= 0:
@@ -384,7 +395,7 @@ def forget(arrays: Arrays, page: int, entry: int) -> None:
 
 @compiled
 def open_block(arrays: Arrays, point: int) -> None:
-    """Give the write *point* a free block, and close the block that it has filled.
+    """Give the write *point* a free block, of which one must be left; close the block that it has filled.
 
     *point*: the place in ``numbers`` of the host's write point, or of that for moved pages.
     """
@@ -466,7 +477,10 @@ def program(arrays: Arrays, point: int, entry: int) -> None:
 
 @compiled
 def collect(arrays: Arrays) -> int:
-    """Move the valid pages of the block with the fewest, and free the block; return how many are moved."""
+    """Move the valid pages of the block with the fewest, and free the block; return how many are moved.
+
+    There must be room (`has_room`) and a closed block.
+    """
     numbers, pages = arrays.numbers, arrays.numbers[_PAGES_OF_A_BLOCK]
     while arrays.first[numbers[_LOWEST]] < 0:
         numbers[_LOWEST] += 1
@@ -505,7 +519,7 @@ def collect(arrays: Arrays) -> int:
 
 @compiled
 def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
-    """Write pages *start* to *start* + *count* while the arrays have room.
+    """Write *count* pages from page *start* on while the arrays have room.
 
     Return how many pages are written, how many are moved, and how many blocks are erased.  `PageMap` makes
     room before it calls this for the rest.
@@ -530,7 +544,7 @@ def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
 
 @compiled
 def discard_pages(arrays: Arrays, start: int, count: int) -> int:
-    """Discard pages *start* to *start* + *count* while the arrays have room; return how many."""
+    """Discard *count* pages from page *start* on while the arrays have room; return how many."""
     for page in range(start, start + count):
         if not has_room(arrays):
             return page - start

@@ -6,5 +6,8 @@ from wbsim.models.bio import BlockDevice
 
 
 def uses_behind(device: BlockDevice, name: str) -> dict[str, float]:
-    """Return the `BlockDevice.uses` of *device* (ns), each with *name*, that of a member, before it."""
+    """Return the `BlockDevice.uses` of *device* (ns), by names such as ``0 head``.
+
+    *name*, that of a member (``0``), stands before the name of each part, with a blank between them.
+    """
     return {f"{name} {part}": used_ns for part, used_ns in device.uses().items()}

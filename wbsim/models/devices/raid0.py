@@ -13,7 +13,10 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class Raid0(BlockDevice):
-    """Splits each request at the chunks; the pieces for one member are submitted as one."""
+    """Splits each request at the chunks; the pieces for one member are submitted as one.
+
+    A request completes with its last piece.  A flush, which has no sectors, goes to all members.
+    """
 
     def __init__(
         self, *, env: Environment, spec: Raid0Spec, name: str, members: Sequence[BlockDevice]

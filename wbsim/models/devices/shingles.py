@@ -62,7 +62,7 @@ class Shingles:
     def clean(self) -> tuple[int, int] | None:
         """Free the room of the band that was cached first; return its start and end (sectors).
 
-        None: nothing is cached.  The disk then reads and writes the complete band.
+        The disk then reads and writes the complete band.  None: nothing is cached.
         """
         if not self._cached:
             return None

@@ -69,7 +69,8 @@ class Ssd(BlockDevice):
     def uses(self) -> dict[str, float]:
         """Return how long (ns) the ``link`` and the ``flash`` were used so far, by these names.
 
-        The use of the flash is the mean over all planes.
+        The use of the flash is the mean over all planes.  The use of the link is that of commands and
+        transfers, without waits for room in the cache.
         """
         now = self._env.now
         stalled_ns = sum(end - max(begin, now) for begin, end in self._stalls if end > now)

@@ -43,7 +43,10 @@ class WriteCache(BlockDevice):
         return programmed_bytes(self._device)
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """Start *request*, and return at once; *done* is called when *request* completes."""
+        """Start *request*, and return at once; *done* is called when *request* is in the cache.
+
+        Every request is taken for a write, whatever its op is.
+        """
         self._intake.add(request, done)
         self._admit()
 

@@ -25,7 +25,7 @@ class Space:
     for them.  A write that finds too few fails with ENOSPC.  Stands for m_fdblocks of XFS, and for
     s_freeclusters_counter minus s_dirtyclusters_counter of ext4.  *reserve* of the *free* blocks are for the
     filesystem's own metadata.  The parts of the filesystem that claim, take and free blocks change
-    ``unclaimed``.
+    ``unclaimed``.  While metadata has some of the reserve, ``unclaimed`` may be below 0.
     """
 
     __slots__ = ("reserve", "unclaimed")

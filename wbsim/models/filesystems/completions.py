@@ -37,7 +37,9 @@ class Completions:
 
     If *bound*, each processor has a thread, which runs only there.  A work item goes to the thread of the
     processor on which a request of *queue* ends.  It goes to the last thread if any processor may handle
-    completions.  ``unwritten``: blocks are unwritten until their pages are completed.
+    completions, or if that processor has no thread.
+
+    ``unwritten``: blocks are unwritten until their pages are completed.
     """
 
     def __init__(
@@ -64,14 +66,18 @@ class Completions:
             env.start(thread.task, self._run(thread, number))
 
     def ioends_of(self, inode: FileInode) -> IoEnds:
-        """Return an empty list for the ioends of *inode* with unwritten blocks, which the workers convert.
+        """Return a new `IoEnds`, empty so far, for the ioends of *inode* with unwritten blocks.
 
-        The paged file keeps it; the end of a bio puts ioends on it and queues it here.
+        The caller keeps it as ``ioends`` of the inode's `PagedFile`.  The end of an ioend's last bio puts the
+        ioend on it, and queues it here; a worker then converts the blocks.
         """
         return IoEnds(inode, self.queue, self._metadata.convert)
 
     def queue(self, work: IoEnds) -> None:
-        """Queue *work*, the ended ioends of one file, and wake the worker of this processor (queue_work)."""
+        """Queue *work*, the ended ioends of one file, and wake its worker, in no time (queue_work).
+
+        `IoEnds` calls this at the end of a bio, unless *work* is ``busy``, which means queued already.
+        """
         self._add(work)
 
     def _add(self, work: EndedRun | IoEnds) -> None:
@@ -97,7 +103,10 @@ class Completions:
         self._add(ioend)
 
     def end_io_of(self, bios: int) -> Callable[[EndedRun], None]:
-        """Return the one end_io of all *bios* bios of a file of one run; the last to end calls `end_io`."""
+        """Return the one end_io of all *bios* (a number) bios of a file of one run.
+
+        Each bio calls the result with the `EndedRun` when it ends; the last to end calls `end_io`.
+        """
         bios_left = bios
 
         def end_io(ioend: EndedRun) -> None:

@@ -46,8 +46,9 @@ class SharedLines:
     def operation_ns(self, task: Task, file: PagedFile, lasts_ns: int) -> int:
         """Return the time (ns) that the lines add to an operation on *file*, which *task* begins now.
 
-        The operation lasts *lasts_ns* while the lines stay on the task's processor; the result is 0 then.
-        Afterwards each line is on that processor, and busy until its writes end.
+        The operation lasts *lasts_ns*, writes to the lines included, while the lines stay on the task's
+        processor; the result is 0 then.  Afterwards each line is on that processor, and busy until its writes
+        end.  Call this once for each operation, because ``file.log_operation`` counts it.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
         probability = self._probability(file, lasts_ns)
@@ -99,8 +100,11 @@ class MapCosts:
 
     The inode of a file holds *extents* extents.  An allocation takes ``group_ns`` more under the lock of its
     group.  ``factors`` vary the time of allocations, which is ``extent_map_ns`` while the inode holds all
-    extents.  Each allocation or conversion is one operation on the *lines*.  The lines of a file come from
-    another processor as *hand_off* says.
+    extents.  A file with more extents has the ``tree_`` times of *costs*.  Each allocation or conversion is
+    one operation on the *lines*.  The lines of a file come from another processor as *hand_off* says.
+    ``end_folio_ns``: the time for each folio that a worker makes clean.
+
+    No time passes in the methods: the caller waits for the times that they return, and accounts for them.
     """
 
     def __init__(
@@ -146,17 +150,26 @@ class MapCosts:
         return int((self.map_ns(extents) + more_ns) * factor), int(self.group_ns * factor)
 
     def map_locked_ns(self, map_ns: int) -> int:
-        """Return the part (ns) of an allocation of *map_ns* that passes under the inode's lock."""
+        """Return the part (ns) of an allocation of *map_ns* that passes under the inode's lock.
+
+        The share is that of ``map_locked_ns`` in ``map_ns`` of `FlusherCosts`; without the former, all of it.
+        """
         locked_ns, whole_ns = self._map_locked_ns, self.extent_map_ns
         return map_ns if locked_ns is None or not whole_ns else map_ns * locked_ns // whole_ns
 
     def range_locked_ns(self, range_ns: int) -> int:
-        """Return the part (ns) of a conversion of *range_ns* that passes under the inode's lock."""
+        """Return the part (ns) of a conversion of *range_ns* that passes under the inode's lock.
+
+        The share is that of ``ioend_locked_ns`` in ``ioend_ns`` of `FlusherCosts`; without the former, all.
+        """
         locked_ns, whole_ns = self._range_locked_ns, self._range_ns
         return range_ns if locked_ns is None or not whole_ns else range_ns * locked_ns // whole_ns
 
     def page_ns(self, folio_pages: int) -> int:
-        """Return the time (ns) to walk over a page, with its part of a folio of *folio_pages* pages."""
+        """Return the time (ns) to walk over one page, with its part of the time of its folio.
+
+        The folio has *folio_pages* pages, so the part is ``folio_ns`` / *folio_pages*.
+        """
         return self._page_ns + self._folio_ns // folio_pages
 
     def range_ns(self, extents: int) -> int:
@@ -169,16 +182,16 @@ class MapCosts:
     def moved_map_ns(self, file: PagedFile, task: Task) -> int:
         """Return the time (ns) to fetch the lines of *file* for an allocation that *task* begins now.
 
-        The lines are on the task's processor then.  Returns 0 if they were there before, or if this is the
-        file's first operation.
+        The lines are on the task's processor then (``file.cpu``).  Returns 0 if they were there before, or
+        if this is the file's first operation.
         """
         return self._moved_ns(file, task, self._map_lines)
 
     def moved_range_ns(self, file: PagedFile, task: Task) -> int:
         """Return the time (ns) to fetch the lines of *file* for a conversion that *task* begins now.
 
-        The lines are on the task's processor then.  Returns 0 if they were there before, or if this is the
-        file's first operation.
+        The lines are on the task's processor then (``file.cpu``).  Returns 0 if they were there before, or
+        if this is the file's first operation.
         """
         return self._moved_ns(file, task, self._range_lines)
 
@@ -192,7 +205,7 @@ class MapCosts:
     def lines_ns(self, file: PagedFile, task: Task, lasts_ns: int) -> int:
         """Return the time (ns) that the log's lines add to an operation on *file*, which *task* begins now.
 
-        The operation, an allocation or a conversion, takes *lasts_ns* without them.  Returns 0 if the log
+        See `SharedLines.operation_ns`; the operation is an allocation or a conversion.  Returns 0 if the log
         has no such lines.
         """
         return 0 if self._lines is None else self._lines.operation_ns(task, file, lasts_ns)

@@ -88,8 +88,9 @@ class DelallocFilesystem(NamedFiles):
     # -- files, in memory
 
     def append(self, inode: FileInode, pages: int) -> int:
-        """See `Filesystem.append`.
+        """See `Filesystem.append`; the file must be open.
 
+        A file of one run grows only when the caller adds the pages to the inode's ``dirty_pages``.
         Left out: the kernel writes the first pages of a call if blocks are left for them alone.
         """
         file = inode.file
@@ -121,7 +122,10 @@ class DelallocFilesystem(NamedFiles):
                 raise NoSpace("No space left on device")
 
     def write(self, inode: FileInode, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """See `Filesystem.write`."""
+        """See `Filesystem.write`; a file of one run is kept page by page from now on.
+
+        The caller adds the pages that were clean to the inode's ``dirty_pages``.
+        """
         file, placement = inode.file, self.placement
         if isinstance(file, OneRun):
             file = self.page(inode)
@@ -137,7 +141,7 @@ class DelallocFilesystem(NamedFiles):
         return done, were_clean
 
     def make_way(self, thread: Thread, inode: FileInode) -> Steps:
-        """See `Filesystem.make_way`."""
+        """See `Filesystem.make_way`; `write` has come first, so the file is a `PagedFile`."""
         if self.space.unclaimed > 0:
             yield from self._writeback.zero_end(thread, inode)
             return
@@ -146,7 +150,8 @@ class DelallocFilesystem(NamedFiles):
     def writes_at_once(self, inode: FileInode, indices: NDArray[np.int64]) -> int:
         """See `Filesystem.writes_at_once`; 0 for a file of one run.
 
-        A gap behind the end of a file is work for `make_way`.
+        A gap behind the end of a file is work for `make_way`.  The result is 0, too, if the inode's lock is
+        not idle, or if fewer blocks are unclaimed than there are *indices*.
         """
         file = inode.file
         if not isinstance(file, PagedFile) or not file.lock.idle or self.space.unclaimed < len(indices):
@@ -156,7 +161,7 @@ class DelallocFilesystem(NamedFiles):
     def write_lock(
         self, thread: Thread, inode: FileInode, pages: NDArray[np.int64], calls: int
     ) -> Steps | None:
-        """See `Filesystem.write_lock`; only a file whose pages are kept one by one has a lock."""
+        """See `Filesystem.write_lock`; None for a file of one run, which has no lock."""
         file = inode.file
         return self._locks.write(thread, file, pages, calls) if isinstance(file, PagedFile) else None
 
@@ -172,7 +177,8 @@ class DelallocFilesystem(NamedFiles):
     def page(self, inode: FileInode) -> PagedFile:
         """Keep the pages of *inode*, a file of one run, one by one from now on; return its new file.
 
-        The dirty pages stay delayed.  No time passes.
+        The new file is ``inode.file`` and the last of ``files`` then.  The dirty pages stay delayed.  No time
+        passes.
         """
         assert isinstance(inode.file, OneRun), "the pages are kept one by one already"
         is_open, pages = inode.file.open, inode.dirty_pages
@@ -235,7 +241,10 @@ class DelallocFilesystem(NamedFiles):
         wbc.nr_to_write -= LONG_MAX - whole.nr_to_write
 
     def converts(self, inode: FileInode) -> bool:
-        """See `Filesystem.converts`: the pages of unwritten blocks are clean only after their conversion."""
+        """See `Filesystem.converts`: the pages of unwritten blocks are clean only after their conversion.
+
+        For a file of one run, return whether the filesystem allocates unwritten blocks at all.
+        """
         file = inode.file
         if not isinstance(file, PagedFile):
             return self._completions.unwritten
@@ -244,7 +253,7 @@ class DelallocFilesystem(NamedFiles):
     def wait_for_writeback(self, thread: Thread, inode: FileInode) -> Steps:
         """See `Filesystem.wait_for_writeback`.
 
-        A file of one run that is opened again after its last close(2) waits for its superblock.
+        For a file of one run, *thread* waits for the pages of all files of the superblock.
         """
         file = inode.file
         if not isinstance(file, PagedFile):

@@ -30,6 +30,7 @@ FileT = TypeVar("FileT", bound=PagedFile)
 class Metadata(Protocol[InodeT]):
     """The log of a filesystem, and the work after the end of I/O.
 
+    The methods account for the processor time of their thread or worker (``Thread.spent``).
     ``gives_way``: the worker that completes files of one run may be preempted between two of them.
     """
 
@@ -48,8 +49,8 @@ class Metadata(Protocol[InodeT]):
     def convert(self, worker: Thread, inode: InodeT, ioend: IoEnd) -> Steps:
         """Let *worker* convert the unwritten blocks of *ioend*, pages of *inode*, in one transaction.
 
-        Use: `yield from`.  The data is on disk.  The blocks count as written at the end; the caller then
-        makes the pages clean.
+        Use: `yield from`.  The data is on disk, and the inode's file is a `PagedFile`.  The blocks count as
+        written at the end; the caller then makes the pages clean.
         """
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
@@ -103,7 +104,8 @@ class Runs(Protocol):
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
         """Write *inode*, a file of one run, as a paged file, because its blocks do not lie together.
 
-        Use: `yield from`.  All pages are written, and ``wbc.nr_to_write`` falls by their number.
+        Use: `yield from`.  All pages are written as for data integrity, whatever *wbc* says, but their end is
+        not awaited.  ``wbc.nr_to_write`` falls by their number.
         """
 
 
@@ -133,7 +135,10 @@ class Placement(Protocol[InodeT, FileT]):
         """Return the number of the group in which *inode* itself lies (`Filesystem.group_of`)."""
 
     def new_file(self, inode: InodeT, is_open: bool) -> FileT:
-        """Return a file for *inode*, without pages so far; *is_open*: a process has it open."""
+        """Return a file for *inode*, without pages so far; *is_open*: a process has it open.
+
+        The caller sets ``inode.file``, adds the file to ``files``, and makes room for its pages.
+        """
 
     def room_for(self, size: int, call_pages: int) -> int:
         """Return the room (pages) that a file of *size* pages needs, with the largest reservation behind it.
@@ -144,7 +149,8 @@ class Placement(Protocol[InodeT, FileT]):
     def write(self, file: FileT, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices* as `Filesystem.write` does, but stop where the file has no room.
 
-        Returns the number of pages that were written, and how many of them were clean.
+        The file has room for the pages before ``file.end``.  Returns the number of pages that were written,
+        and how many of them were clean.  The blocks that they claim are subtracted from `Space.unclaimed`.
         """
 
     def released(self, file: FileT) -> None:
@@ -153,31 +159,38 @@ class Placement(Protocol[InodeT, FileT]):
     def free_end(self, file: FileT) -> int:
         """Free the blocks of the pages behind the end of *file*; return in how many extents they lay.
 
-        The claims of delayed pages there end, too.
+        The caller has set the new size.  The claims of delayed pages there end, too.
         """
 
     def trim_all(self) -> None:
-        """Free the blocks behind the ends of files, but not those of fallocate(2), as no other is left."""
+        """Free the blocks behind the ends of files, except those of fallocate(2): too few are unclaimed.
+
+        An ext4 has nothing to do, because a block that is held for a file is unclaimed.
+        """
 
     def take_blocks(self, inode: InodeT, file: FileT, page: int, length: int, end: int) -> tuple[int, int]:
         """Take and claim up to *length* blocks that lie together, for holes from *page* on.
 
         The holes are part of a fallocate(2) that ends in front of page *end*; 0: they are part of none.
-        Returns the first block, counted from the start of the filesystem, and the number of blocks.
-        `map_blocks` gives the blocks to pages.
+        Returns the first block, counted from the start of the filesystem, and the number of blocks.  The
+        number is subtracted from `Space.unclaimed`.  `map_blocks` gives the blocks to pages.
 
         Raises:
-            NoSpace: no block is left.
+            NoSpace: no block is unclaimed.
         """
 
     def map_blocks(self, inode: InodeT, file: FileT, page: int, block: int, count: int) -> None:
         """Give the blocks from *block* on, which are unwritten, to *count* holes from *page* on.
 
-        *block* counts from the start of the filesystem.  No time passes.
+        *block* counts from the start of the filesystem.  The file has room for the pages, and `take_blocks`
+        has taken the blocks.  No time passes.
         """
 
     def give_back(self, block: int, count: int) -> None:
-        """Free *count* blocks from *block* on, and end their claims; *block* is one of the filesystem."""
+        """Free *count* blocks from *block* on, which counts from the start of the filesystem.
+
+        `Space.unclaimed` grows by *count*.
+        """
 
     def mark_written(self, file: FileT, page: int, count: int) -> None:
         """Convert the unwritten blocks of *count* pages from *page* on, in no time, without a transaction.
@@ -190,7 +203,8 @@ class Placement(Protocol[InodeT, FileT]):
     def write_run(self, thread: Thread, inode: InodeT, wbc: WritebackControl, runs: Runs) -> Steps:
         """Give a file of one run its blocks, all together, and submit its bios; or write it in pieces.
 
-        Use: `yield from`.  ``wbc.nr_to_write`` falls by the pages written.  *runs* makes the bios.
+        Use: `yield from`.  ``wbc.nr_to_write`` falls by the pages written.  *runs* makes the bios, whose ends
+        are not awaited.
         """
 
     # -- laws
@@ -200,7 +214,7 @@ class Placement(Protocol[InodeT, FileT]):
 
     @property
     def free_blocks(self) -> int:
-        """The number of blocks that no page has, with those that are claimed or held."""
+        """The number of blocks that neither a page nor metadata has; claimed and held blocks count."""
 
     def check(self) -> None:
         """Raise `LawBroken` if a block that is free or of a paged file is lost or exists twice."""

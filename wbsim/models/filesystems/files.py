@@ -112,8 +112,8 @@ class PagedFile(FilePages):
         """Return the flight for pages of the file that go under writeback now: the last one, or a new one.
 
         The flight lies within *whole*, the superblock's flight now.  A new one is made if the last one is
-        closed, or lies within another.  fsync(2) waits for the flights of its file, and sync(2) for that of
-        the superblock.
+        closed, or lies within another.  The caller counts the pages (`Flight.add`).  fsync(2) waits for the
+        flights of its file, and sync(2) for that of the superblock.
         """
         flights = self.flights
         if not flights or not flights[-1].takes(whole):

@@ -32,11 +32,12 @@ class IoEnd:
 
 
 class IoEnds:
-    """The ioends of *inode* that have ended, and whether a worker is ``busy`` with them.
+    """The ioends of *inode* that have ended, in the list ``queue``.
 
-    ``pending`` ioends of unwritten blocks have begun, and are not converted yet.
+    ``busy``: they are queued for a worker, or a worker is at them.  ``pending`` ioends of unwritten blocks
+    have begun, and are not converted yet.  ``end_io`` is the end_io of their bios.
 
-    *queue* queues the work item: a worker then runs *convert* for each ioend.
+    The argument *queue* is called with this object to queue it: a worker then runs *convert* for each ioend.
     """
 
     __slots__ = ("_queue", "busy", "convert", "end_io", "inode", "pending", "queue")
@@ -66,7 +67,7 @@ class IoEnds:
             self._queue(self)
 
     def take(self) -> list[IoEnd]:
-        """Return the ioends that have ended by now, in the order of their pages; they leave the list."""
+        """Return the ioends that have ended by now, in the order of their pages; ``queue`` is empty then."""
         ioends, self.queue = self.queue, []
         ioends.sort(key=_by_page)
         return ioends

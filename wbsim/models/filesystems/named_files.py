@@ -68,10 +68,11 @@ class NamedFiles(Filesystem, Runs):
             inode.file = OPEN
 
     def lay_out(self, inode: FileInode, pages: int, extents: int) -> None:
-        """See `Filesystem.lay_out`.
+        """See `Filesystem.lay_out`; the file has no pages so far, and is kept page by page from now on.
 
-        One extent lies where fallocate(2) would put it.  Between two extents one block stays free, so that
-        they do not touch.
+        The last extent may be shorter, and there are more if the free blocks do not lie together.  One
+        extent lies where fallocate(2) would put it.  Between two extents one block stays free, so that they
+        do not touch.
         """
         placement, file = self.placement, self._paged(inode)
         file.make_room(placement.room_for(pages, 1), pages)
@@ -90,7 +91,7 @@ class NamedFiles(Filesystem, Runs):
         placement.mark_written(file, 0, pages)
 
     def preallocate(self, thread: Thread, inode: FileInode, pages: int, keeps_size: bool) -> Steps:
-        """See `Filesystem.preallocate`."""
+        """See `Filesystem.preallocate`; after `NoSpace`, the pages keep the blocks that they have got."""
         file = self._paged(inode)
         file.make_room(self.placement.room_for(pages, 1), pages)
         page, file.keeps_end = 0, True
@@ -108,7 +109,7 @@ class NamedFiles(Filesystem, Runs):
             file.pages.size[0] = max(file.size, pages)
 
     def truncate(self, thread: Thread, inode: FileInode, pages: int) -> Steps:
-        """See `Filesystem.truncate`.
+        """See `Filesystem.truncate`; a file that becomes longer gets a hole, in no time.
 
         NOTE: the kernel waits for the pages that it removes, one after another.  Here the caller waits for
         all pages under writeback, and for the thread that writes the file back.

@@ -46,8 +46,9 @@ class ExtentMapper(Protocol[InodeT, FileT]):
     def map_extent(self, thread: Thread, inode: InodeT, file: FileT, page: int, at_most: int) -> Steps:
         """Give blocks to the delayed extent of *file* that holds *page*, or to a part of it.
 
-        Use: `yield from`; it is one transaction.  The walk may write *at_most* pages from *page* on.  If
-        another task was faster, nothing happens.
+        Use: `yield from`; it is one transaction, whose time is accounted for here.  *page* has a block at its
+        end.  The walk may write *at_most* pages from *page* on; only ext4 maps no more.  In XFS another task
+        may have been faster: then nothing is mapped.
         """
 
     def budget(self, file: FileT, page: int, wbc: WritebackControl) -> int:
@@ -305,9 +306,10 @@ class Writepages:
     def write(self, thread: Thread, inode: FileInode, file: PagedFile, wbc: WritebackControl) -> Steps:
         """Write back *file* of *inode* from where the last call ended or, for data integrity, all of it.
 
-        Use: `yield from`.  ``wbc.nr_to_write`` has the budget (pages, or calls of writepage), and at the end
-        the rest, below 0 if ext4 raised the budget.  *thread* submits the bios, and does not wait for their
-        ends.
+        Use: `yield from`.  With ``wbc.from_start``, begin at page 0.  ``wbc.nr_to_write`` has the budget
+        (pages, or calls of writepage), and at the end the rest, below 0 if ext4 raised the budget.  The pages
+        that are written are subtracted from ``inode.dirty_pages``.  *thread* submits the bios, and does not
+        wait for their ends.
         """
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0
@@ -397,7 +399,8 @@ class Writepages:
     def zero_end(self, thread: Thread, inode: FileInode) -> Steps:
         """Give the delayed extent behind the end of the file its blocks (xfs_file_write_checks).
 
-        Use: `yield from`.  A write(2) that leaves a gap behind the end needs this first
+        Use: `yield from`.  The file must be a `PagedFile`; nothing happens if its page behind the end is not
+        delayed.  A write(2) that leaves a gap behind the end needs this first
         (`models.filesystems.xfs.layout.write_page`).
         """
         file = inode.file

@@ -34,8 +34,8 @@ class PdflushSpec(FlusherSpec):
 def pdflush(*, spec: PdflushSpec, **arguments: Any) -> Pdflush:
     """Return the pool, whose first threads have begun.
 
-    *arguments*: the maker of parts, the page cache, the writeback, and the interval of periodic writeback
-    (ns), as `Pdflush` takes them.
+    *arguments*: the maker of ``parts``, the page cache (``cache``), the ``writeback``, and the interval of
+    periodic writeback (``interval_ns``), as `Pdflush` takes them.
     """
     return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **arguments)
 

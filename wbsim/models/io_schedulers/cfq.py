@@ -70,7 +70,10 @@ class Cfq(Lanes):
             self._requests_left = 0
 
     def choose(self, now_ns: int) -> Request | None:
-        """Return the request that leaves at *now_ns*, which stays in its lane; None: none may leave yet."""
+        """Return the request that leaves at *now_ns*, which stays in its lane; None: none may leave yet.
+
+        At least one must wait.  The request counts as in the device from now on, until `complete`.
+        """
         is_over = now_ns >= self._ends_ns
         if self._sync and self._async:
             is_over = is_over or not (self._serves_sync or self._requests_left > 0)
@@ -108,7 +111,10 @@ class Cfq(Lanes):
         return self._async.lowest() if next_request is None else next_request
 
     def complete(self, request: Request, now_ns: int) -> None:
-        """Take note of *request*, which the device has completed at *now_ns* (cfq_completed_request)."""
+        """Take note of *request*, which the device has completed at *now_ns* (cfq_completed_request).
+
+        A request that `choose` did not return, such as a flush, changes nothing.
+        """
         in_device = self._in_device[request.sync]
         if request not in in_device:
             return

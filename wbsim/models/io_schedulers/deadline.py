@@ -44,7 +44,10 @@ class Deadline(Lanes):
         return self._reads if request.op == READ else self._writes
 
     def choose(self, now_ns: int) -> Request:
-        """Return the request that leaves at *now_ns*, which stays in its lane; at least one must wait."""
+        """Return the request that leaves at *now_ns*, which stays in its lane; at least one must wait.
+
+        The request counts in the present batch, or begins another one.
+        """
         if self._requests_left:
             next_request = self._lane.next_ahead()
             if next_request is not None:

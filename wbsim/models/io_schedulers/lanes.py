@@ -9,7 +9,11 @@ from wbsim.sim.invariants import require
 
 
 class Lane:
-    """Waiting requests of one kind, by arrival and by sector; ``head``: where the last one ended."""
+    """Waiting requests of one kind, by arrival and by sector.
+
+    ``head``: the sector at which the request that left last ended; `Lanes.next` sets it.  A request expires
+    *expire_ns* after its ``started_ns``.
+    """
 
     __slots__ = ("_arrivals", "_by_sector", "_expire_ns", "head")
 
@@ -23,7 +27,7 @@ class Lane:
         return bool(self._arrivals)
 
     def add(self, request: Request, arrival: int) -> None:
-        """Add *request*, which came after *arrival* others of its queue and waits from now on."""
+        """Add *request*, which waits from now on; its *arrival* is larger than that of each earlier one."""
         self._arrivals[request] = arrival
         # No two requests have one arrival, so a comparison never reaches the requests, which have no order.
         insort(self._by_sector, (request.start_sector, arrival, request))
@@ -43,7 +47,7 @@ class Lane:
         return next(iter(self._arrivals))
 
     def expired(self, now_ns: int) -> bool:
-        """Return whether the oldest request has waited for the lane's fifo_expire; one must wait."""
+        """Return whether the oldest request has waited for *expire_ns* (fifo_expire); one must wait."""
         return now_ns - self.oldest().started_ns >= self._expire_ns
 
     def next_ahead(self) -> Request | None:
@@ -75,7 +79,7 @@ class Lanes(IoScheduler):
     def choose(self, now_ns: int) -> Request | None:
         """Return the request that leaves at *now_ns*, which stays in its lane; None: none may leave yet.
 
-        `next` calls this, and the elevator then removes the request.
+        `next` calls this while a request waits, and the elevator then removes the request.
         """
         raise NotImplementedError
 
@@ -87,7 +91,7 @@ class Lanes(IoScheduler):
         return True
 
     def add(self, request: Request, arrival: int) -> None:
-        """Add *request*, which came after *arrival* others of its queue, to its lane."""
+        """Add *request* to its lane; *arrival* is its number in the order in which requests came."""
         self.lane_of(request).add(request, arrival)
         self.arrived(request)
 
@@ -102,7 +106,7 @@ class Lanes(IoScheduler):
     def next(self, now_ns: int) -> Request | None:
         """Return the request that leaves at *now_ns*, behind which the head of its lane is then.
 
-        None: none may leave yet.  The elevator removes the request.
+        None: none may leave yet.  At least one must wait.  The elevator removes the request.
         """
         request = self.choose(now_ns)
         if request is not None:

@@ -21,7 +21,7 @@ def every_name() -> set[str]:
 
 
 def modelled() -> list[str]:
-    """Return the names of the schedulers that can be run; the kernel has more (`every_name`)."""
+    """Return all names of the schedulers that can be run; the kernel has more (`every_name`)."""
     return list(kinds("io_schedulers"))
 
 

@@ -27,7 +27,9 @@ class IoSchedulerSpec(Spec):
     scheduler: str
 
     def pool_size(self, nr_requests: int) -> int:
-        """Return the size of the pools of a queue with *nr_requests*: its most asynchronous requests.
+        """Return the number of requests in each pool of a queue with *nr_requests*.
+
+        This is also the largest number of asynchronous requests.
 
         Raises:
             BadValue: a key of the scheduler does not fit *nr_requests*.
@@ -68,7 +70,7 @@ class DeadlineSpec(IoSchedulerSpec):
     async_depth: Count | None = None
 
     def pool_size(self, nr_requests: int) -> int:
-        """Return the size of the pools of a queue: ``async_depth``; *nr_requests* without it.
+        """Return the number of requests in each pool of a queue: ``async_depth``, or else *nr_requests*.
 
         The limit for asynchronous requests is the limit for all here.  The kernel leaves the rest to
         synchronous reads, and the model has only those of metadata.

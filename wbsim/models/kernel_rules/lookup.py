@@ -30,7 +30,7 @@ def rule_for(key: str, release: Release, condition: str = "") -> Given:
     >>> rule_for("plug.max_requests", (5, 15, 0)).value, rule_for("plug.max_requests", (6, 1, 0)).value
     (16, 32)
 
-    A rule that ended has the value `ABSENT`.
+    A rule that ended has the value `ABSENT`.  Only a row with exactly *condition* is found, not one without.
 
     Raises:
         KeyError: no row of *key* and *condition* holds for *release*.
@@ -46,6 +46,9 @@ def inputs_of(kernel: str) -> Inputs:
 
     >>> inputs_of("6.18")["plug"]["tried"].value
     'tail'
+
+    Raises:
+        ValueError: *kernel* names no release of Linux.
     """
     tree: Inputs = {}
     rules = rules_of(release_of(kernel), kernel)
@@ -73,10 +76,14 @@ class Change(NamedTuple):
 def changes(earlier: str, later: str) -> Iterator[Change]:
     """Yield the rules that differ between two kernels, in the order of the table.
 
-    Two rows with one value, such as those of a repaired kernel and of a later release, are no change.
+    Two rows with one value, such as those of a repaired kernel and of a later release, are no change.  The
+    end of a rule is one.  A rule for which either kernel has no row is left out.
 
     >>> [change.new.key for change in changes("5.12", "5.13")]
     ['filesystems.ext4.by_order']
+
+    Raises:
+        ValueError: *earlier* or *later* names no release of Linux.
     """
     release = release_of(later)
     old, new = (rules_of(release_of(kernel), kernel) for kernel in (earlier, later))

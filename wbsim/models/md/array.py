@@ -128,7 +128,10 @@ class Array(GenDisk):
         raise NotImplementedError
 
     def end(self, flight: Flight) -> None:
-        """Count the bio of *flight* in the statistics, and call its ``end_io``: all its parts have ended."""
+        """Count the bio of *flight* in the statistics, and call its ``end_io``: all its parts have ended.
+
+        `Flight.end_part` calls this once.
+        """
         bio = flight.bio
         stat = self.stat.reads if bio.op == READ else self.stat.writes
         stat.ios += 1
@@ -160,9 +163,9 @@ class Array(GenDisk):
 
 
 def stacked_limits(queues: Sequence[Queue]) -> QueueLimits:
-    """Return the limits of an array of *queues*: of each limit, the smallest (blk_stack_limits).
+    """Return the limits of an array of *queues*, at least one: of each limit, the smallest.
 
-    ``nomerges`` is 0 for each array.
+    ``nomerges`` is 0 for each array (blk_stack_limits).
     """
     limits = [queue.limits for queue in queues]
     return QueueLimits(

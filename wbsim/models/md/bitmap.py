@@ -51,7 +51,8 @@ class WriteIntentBitmap:
     def start_write(self, sector: int, sectors: int) -> None:
         """Count a write of *sectors* sectors from *sector* on, in no time, and set the bits of its regions.
 
-        A page with a new bit is marked, so the next `write_out` writes it (md_bitmap_startwrite).
+        A page with a new bit is marked, so the next `write_out` writes it (md_bitmap_startwrite).  The caller
+        calls `end_write` with the same sectors later.
         """
         for region in self._regions(sector, sectors):
             count = self._writes.get(region)

@@ -28,7 +28,7 @@ class Flushes(Protocol):
     def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
         """Let *thread* flush all members for *flight*; return False if a worker goes on with *flight*.
 
-        Use: `yield from`.  If the result is True, the caller submits the data of *flight*.
+        Use: `yield from`.  If the result is True, the caller submits the data of *flight*, a `Flight`.
         """
 
 

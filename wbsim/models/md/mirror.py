@@ -144,7 +144,10 @@ class Mirror(Array):
         return MirrorPlug(self)
 
     def flush_bios(self, thread: Thread, bios: Sequence[Bio]) -> Steps:
-        """Let *thread* write the bitmap if that is due, and then submit *bios*.  Use: `yield from`."""
+        """Let *thread* write the bitmap if that is due, and then submit *bios*.  Use: `yield from`.
+
+        *bios* are those of members, not of the array.
+        """
         if self._bitmap is not None:
             yield from self._bitmap.write_out(thread)
         for bio in bios:
@@ -152,7 +155,10 @@ class Mirror(Array):
                 yield from rest
 
     def leave_to_thread(self, bios: Sequence[Bio]) -> None:
-        """Let the thread of the array submit *bios*, because the task sleeps or has no plug."""
+        """Let the thread of the array submit *bios*, because the task sleeps or has no plug.
+
+        *bios* are those of members, as for `flush_bios`, which the thread calls.
+        """
         self._pending += bios
         self._daemon.wake()
 

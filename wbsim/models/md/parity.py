@@ -224,9 +224,9 @@ class Parity(Array):
         callback.stripes.append(stripe)
 
     def release_all(self, thread: Thread, stripes: list[Stripe]) -> Steps:
-        """Let *thread* take the array's lock and put *stripes*, which waited in its plug, on their lists.
+        """Let *thread* take the array's lock, and do what `put_all` does with the *stripes* of its plug.
 
-        Use: `yield from` (raid5_unplug).
+        Use: `yield from` (raid5_unplug).  The time under the lock is charged to *thread*.
         """
         ns = len(stripes) * self._times.move
         thread.spent.md += ns
@@ -240,7 +240,10 @@ class Parity(Array):
             self._daemon.wake()
 
     def put_all(self, stripes: list[Stripe]) -> None:
-        """Put *stripes*, which waited in a plug, on their lists, in no time; threads are woken for them."""
+        """Drop the references of a plug to *stripes*, which waited in it, in no time.
+
+        A stripe without another reference goes to its list, and threads are woken for it.
+        """
         for stripe in stripes:
             stripe.plugged = False
             self._put(stripe)

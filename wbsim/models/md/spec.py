@@ -58,7 +58,7 @@ class ArraySpec(Spec):
 
     @property
     def parities(self) -> int:
-        """The number of parity pages in a stripe."""
+        """The number of parity pages in a stripe; 0 of levels without parity."""
         return PARITIES.get(self.level, 0)
 
     @property

@@ -80,7 +80,8 @@ class Stripe:
     def add_write(self, part: PagePart) -> bool:
         """Add *part*, which a bio writes; return whether it is the first write to its page.
 
-        A page that is covered completely now is in ``overwritten`` (__add_stripe_bio).
+        The caller has asked `overlaps`.  A page that is covered completely now is in ``overwritten``
+        (__add_stripe_bio).
         """
         mask = 1 << part.member
         self.dirty_parts.append(part)
@@ -102,8 +103,8 @@ class Stripe:
     def drain(self, mask: int) -> int:
         """Take the data of the writes to the pages in *mask* into the cache; return the number of pages.
 
-        Their parts move to ``writing``.  No time passes: `StripeVisits.charge` has that of the copies
-        (ops_run_biodrain).
+        *mask* is a part of ``writes``.  The pages become ``unsafe``, and their parts move to ``writing``.  No
+        time passes: `StripeVisits.charge` has that of the copies (ops_run_biodrain).
         """
         if mask == self.writes:
             self.writing += self.dirty_parts

@@ -26,6 +26,7 @@ class StripeCache:
     * ``bitmap``: stripes that wait for the write of the bitmap.
     * ``prereading``: the number of stripes with ``preread_active``.
     * ``full_writes``: the number of complete stripes that are being written.
+    * ``blocked``: a task waits because there was no place; the array sets this, and may raise ``size``.
     """
 
     def __init__(self, size: int, bypass_threshold: int) -> None:
@@ -51,7 +52,7 @@ class StripeCache:
 
     @property
     def admits(self) -> bool:
-        """False while a task must wait for a stripe: after a shortage, until a quarter is free."""
+        """False while a task must wait for a stripe: after a shortage, until more than a quarter is free."""
         return self.inactive > 0 and (not self.blocked or self.active < self.size * 3 // 4)
 
     def find(self, number: int) -> Stripe | None:
@@ -70,8 +71,8 @@ class StripeCache:
     def take(self, number: int, parity: int) -> Stripe | None:
         """Return a new stripe *number* with a reference; None if there is no place for it.
 
-        *parity*: the mask of its members with parity.  The stripe that has been inactive for longest loses
-        its pages (get_free_stripe).
+        *parity*: the mask of its members with parity.  The caller has asked `find`.  The stripe that has been
+        inactive for longest loses its pages (get_free_stripe).
         """
         if not self.inactive:
             return None
@@ -87,7 +88,8 @@ class StripeCache:
     def put_off(self, stripe: Stripe, bitmap_written: int) -> bool:
         """Put *stripe*, which has no user, on the list on which it waits; return whether it is inactive now.
 
-        *bitmap_written*: the number of the last write of the bitmap (do_release_stripe).
+        A stripe without ``handle`` becomes inactive.  *bitmap_written*: the number of the last write of the
+        bitmap that has ended (do_release_stripe).
         """
         if not stripe.handle:
             if stripe.preread_active:

@@ -76,7 +76,8 @@ def _nobody() -> None:
 class PageCache:
     """Memory, the thresholds, and the global counters (pages).
 
-    The counters are sums over all writeback contexts ``wbs`` (`models.interfaces.Wb`).
+    The counters are sums over all writeback contexts ``wbs`` (`models.interfaces.Wb`).  ``cached_inodes`` are
+    in memory, and ``paged_inodes`` of these have pages; `SuperblockInodes` counts both.
     """
 
     __slots__ = (
@@ -153,7 +154,8 @@ class PageCache:
     def reclaiming(self) -> bool:
         """True if memory is full of inodes and their pages, or was recently, so that kswapd shrinks both.
 
-        The XFS log then pushes its complete AIL again and again (`XfsLog`).
+        Less than 2/4096 of memory is free; `is_low` says which pages count.  The XFS log then pushes its
+        complete AIL again and again (`XfsLog`).
         """
         return self._used_bytes() > self._memory_bytes - 2 * (self._memory_bytes // _GAP)
 
@@ -168,7 +170,10 @@ class PageCache:
 
     @property
     def must_reclaim(self) -> bool:
-        """True if memory is so full that a task must evict inodes to get memory (direct reclaim)."""
+        """True if memory is so full that a task must evict inodes to get memory (direct reclaim).
+
+        Inodes and their pages, counted as in `is_low`, exceed memory by more than 1/4096.
+        """
         return self._used_bytes() > self._memory_bytes + self._memory_bytes // _GAP
 
     @property

@@ -80,7 +80,7 @@ class FlexShares:
         self._number: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions.
+        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the pages written recently.
 
         The counts are updated first.  A single context has all.
         """
@@ -118,8 +118,8 @@ class FlexShares:
 class Proportions:
     """Floating proportions (lib/proportions.c): the shares of tasks or contexts in recent events.
 
-    With every half period, older events count half as much.  A half period has one to two times as many
-    events as the dirty limit has pages.
+    An event is a page that was dirtied, or one that was written.  With every half period, older events count
+    half as much.  A half period has one to two times as many events as the dirty limit has pages.
     """
 
     def __init__(self, limit_pages: int) -> None:
@@ -139,7 +139,7 @@ class Proportions:
         member.recent += count
 
     def age(self, member: Member) -> None:
-        """Halve the recent events of *member* for each half period that has passed (prop_norm_single)."""
+        """Halve the recent events of *member* for each half period since the last time (prop_norm_single)."""
         period = self.events // self.half_period
         member.recent >>= min(period - member.period, 63)
         member.period = period
@@ -168,7 +168,7 @@ class EventShares:
         self._last_written: dict[Wb, int] = {}
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the recent completions.
+        """Return the share (pages) of *wb* in a threshold of *pages*: its part of the pages written recently.
 
         The counts are updated first.  A single context has all.
         """

@@ -54,7 +54,7 @@ class FilePages:
     def make_room(self, pages: int, end: int) -> None:
         """Make room for at least *pages* pages, so that writes may reach the pages before *end*.
 
-        If more room is made, ``end`` grows in proportion.
+        If more room is made, ``end`` grows in proportion, and ``pages`` becomes another `Pages`.
         """
         states, blocks, size = self.pages
         have = len(states)
@@ -70,7 +70,8 @@ class FilePages:
     def reach(self, first_block: int, blocks: int) -> int:
         """Return *first_block*, a block of the filesystem, relative to the base.
 
-        Block numbers are widened if the *blocks* blocks from there on need it.
+        If the *blocks* blocks from there on need it, block numbers are widened, and ``pages`` becomes another
+        `Pages`.
         """
         first = first_block - self.base
         if self.pages.blocks.dtype != np.int64 and max(-first, first + blocks) >= 1 << 31:
@@ -98,6 +99,8 @@ class FilePages:
         """Unmap the pages behind the file's end; return the runs of blocks that are free again.
 
         A run is a pair of first block (of the filesystem) and number of blocks.  The caller frees them.
+        Before this, the caller gives up held blocks (`give_up_held`), and ends the claims behind the end
+        (`claims_from`): both are forgotten here.
         """
         tail = self._extent_table(self.size)
         self.pages.states[self.size : last_used(self.pages) + 1] = HOLE

@@ -56,7 +56,7 @@ class Pages(NamedTuple):
 
 @compiled
 def next_dirty(pages: Pages, page: int) -> int:
-    """Return the first dirty page from *page* on; -1: none.
+    """Return the first dirty page from *page* on, before the file's end; -1: none.
 
     Only tests call it; runs use `dirty_page_from`.
     """
@@ -195,7 +195,7 @@ def hole_from(states: NDArray[np.uint8], page: int, end: int) -> tuple[int, int]
 def run_alike(pages: Pages, page: int, at_most: int) -> int:
     """Return how many pages from the dirty *page* on have the same state, at most *at_most*.
 
-    If the pages have blocks, the blocks must be contiguous, too.
+    If the pages have blocks, or held ones, these must be contiguous, too.
     """
     states, blocks = pages.states, pages.blocks
     run = 1
@@ -254,7 +254,10 @@ def dirty_page_from(states: NDArray[np.uint8], size: NDArray[np.int64], page: in
 def dirty_pages_from(
     states: NDArray[np.uint8], size: NDArray[np.int64], page: int, batch: NDArray[np.int64]
 ) -> int:
-    """Set *batch* to the first dirty pages from *page* on, as many as it holds; return their number."""
+    """Set *batch* to the first dirty pages from *page* on, as many as it holds; return their number.
+
+    Pages behind the file's end do not count.
+    """
     number = 0
     for i in range(page, size[0]):
         if states[i] & DIRTY_BIT:
@@ -267,7 +270,7 @@ def dirty_pages_from(
 
 @compiled
 def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Return how many dirty pages from the dirty *page* on are alike and contiguous on disk.
+    """Return how many pages from the dirty *page* on have its state, and are contiguous on disk.
 
     At most *at_most*; nothing changes.
     """
@@ -281,9 +284,9 @@ def run_from(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most
 
 @compiled
 def take_run(states: NDArray[np.uint8], blocks: NDArray[Any], page: int, at_most: int) -> int:
-    """Put dirty pages from *page* on, alike and contiguous on disk, under writeback: they are clean then.
+    """Put pages from *page* on, of its state and contiguous on disk, under writeback: they are clean then.
 
-    Return their number, at most *at_most*; 0 if *page* is not dirty or has no block.
+    Return their number, at most *at_most*, which the caller counts; 0 if *page* is not dirty or has no block.
     """
     run, state = 0, states[page]
     if state & DIRTY != DIRTY:

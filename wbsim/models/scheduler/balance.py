@@ -79,7 +79,10 @@ class LoadBalance:
             self._env.call_at((self._env.now // ask_ns + 1) * ask_ns, self._rank, self._ask)
 
     def take(self, cpu: int) -> bool:
-        """Move a waiting task that is not hot to the empty queue of *cpu*; return whether there was one."""
+        """Move a waiting task that is not hot to the empty queue of *cpu*; return whether there was one.
+
+        The caller then lets the task run there.
+        """
         return self._move(_longest(self._queues), cpu, self._env.now - self._rules.hot_ns)
 
     def _balance(self) -> None:

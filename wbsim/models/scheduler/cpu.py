@@ -441,7 +441,7 @@ def cond_resched(task: Task) -> Park | None:
 def work(task: Task, ns: int) -> Wait:
     """Let *task* work for *ns*, and for the time that it owes to interrupts.  Yield the result.
 
-    A task with a scheduler can be preempted at any time.
+    A task with a scheduler can be preempted at any time.  The caller adds *ns* to the thread's `Spent`.
     """
     ns, task.owed_ns = ns + task.owed_ns, 0
     return ns if task.scheduler is None else task.scheduler.work(task, ns)

@@ -56,7 +56,10 @@ class SchedulerSpec(Spec):
         return self
 
     def rules(self, processors: int) -> SchedulerRules:
-        """Return the rules on a machine of *processors* processors (SCHED_TUNABLESCALING_LOG)."""
+        """Return the rules on a machine of *processors* processors (SCHED_TUNABLESCALING_LOG).
+
+        The factor of the times, 1 + log2(*processors*), is rounded down, and 4 from 8 processors on.
+        """
         factor, tick_ns = min(processors, _MOST_PROCESSORS).bit_length(), S // self.hz
         return SchedulerRules(
             slice_ns=self.slice_time * factor,

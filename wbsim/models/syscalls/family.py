@@ -15,8 +15,8 @@ from wbsim.sim.engine import PARK, CallError, Steps
 class Family:
     """A ``parent`` and its *count* ``children``; ``live_count`` children have begun and not ended.
 
-    ``failed``: for each error, the number of children that it ended.  Children with an equal entry in *jobs*
-    share the latencies of their system calls; without *jobs*, the parent and all children do.
+    ``failed``: the number of children that an error ended, by its message.  Children with an equal entry in
+    *jobs* share the latencies of their system calls; without *jobs*, the parent and all children do.
     """
 
     def __init__(self, parts: Parts, calls: SystemCalls, count: int, jobs: Sequence[str] = ()) -> None:

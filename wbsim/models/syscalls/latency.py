@@ -88,8 +88,9 @@ def merge_bins(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 class Slowest(NamedTuple):
     """The slowest *calls* calls, which took *from_ns* or longer, and *total_ns* together, by their bins.
 
-    ``waits_ns`` has the waits of these calls.  All waits of a call count for the cause of the longest of
-    them.  The rest of the time is work.
+    *total_ns* counts each call with the middle of its bin.  ``waits_ns`` has the waits of these calls by
+    cause, without causes that never waited.  All waits of a call count for the cause of the longest of them.
+    The rest of the time is work.
     """
 
     calls: int
@@ -123,7 +124,7 @@ _NO_CALLS: Final = [_Sum() for _ in range(_GROUP_BINS)]
 class Latency:
     """The latencies of calls of one kind, which took ``total_ns`` together.
 
-    The shortest took ``min_ns``, and the longest ``max_ns``.
+    The shortest took ``min_ns``, and the longest ``max_ns``; without calls these are `FAR_NS` and 0.
     """
 
     __slots__ = ("_groups", "_waits", "_waits_of", "max_ns", "min_ns", "total_ns")
@@ -237,7 +238,7 @@ class Latencies:
         self.syncfs, self.sync = Latency(), Latency()
 
     def by_call(self) -> dict[str, Latency]:
-        """Return the latencies of each kind of call that was made, by the name of the call."""
+        """Return the latencies of each kind of call that was made, by the name of its attribute here."""
         return {name: latency for name, latency in self._kinds().items() if latency.count}
 
     def include(self, other: Latencies) -> None:

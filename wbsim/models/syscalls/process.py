@@ -79,7 +79,9 @@ class Folder:
 class Process(SyncingWriter):
     """One process and its system calls.
 
-    An open file is its inode.  *mount_of* returns the superblock of a path.
+    An open file is its inode, and a process may not open a file twice at a time.  A path must be plain
+    (`plain_path`), because files are kept by it.  *mount_of* returns the superblock of a path, and raises
+    ValueError outside every mount.
     """
 
     __slots__ = (
@@ -117,6 +119,9 @@ class Process(SyncingWriter):
 
         Use: `yield from`.
         The call counts as a mkdir(2) only if time passed.
+
+        Raises:
+            NoSpace: no inode is free for the directory (ext4).
         """
         sb, began_ns = self._mount_of(path), self._env.now
         self.began(0)
@@ -130,6 +135,9 @@ class Process(SyncingWriter):
 
         *pages*: `write` of so many pages must follow at once, and counts the call.  *closes*: `close` must
         follow at once instead.
+
+        Raises:
+            NoSpace: no block or inode is free for the file or its name.
         """
         if folder is not self._folder:
             self._folder, self._priced = folder, 0
@@ -158,6 +166,7 @@ class Process(SyncingWriter):
 
         Raises:
             NoFile: there is no file, and the call does not make one.
+            NoSpace: no block or inode is free for a new file, its name or its directory.
         """
         sb = self._mount_of(path)
         dentry = sb.dentries.get(path)
@@ -292,6 +301,9 @@ class Process(SyncingWriter):
 
         Behind a `creat` with *pages*, this is that write.  *closes*: `close` must follow at once; the wait
         then covers it.
+
+        Raises:
+            NoSpace: too few blocks are free; the error comes up here or where the result is yielded.
         """
         copied_ns, folder = self.then_ns, self._folder
         if not copied_ns or folder is None:

@@ -103,7 +103,7 @@ class Ring:
     def drain(self) -> Steps:
         """Let the process sleep until no write is in flight.  Use: `yield from`.
 
-        The process does so before it closes its files.
+        The process does so before it closes its files.  A failed write raises nothing here.
         """
         while self.in_flight:
             yield self.wait()

@@ -136,7 +136,8 @@ class Stream:
         may still be in flight.
 
         Raises:
-            NoSpace: too few blocks are free for a write.
+            NoSpace: too few blocks are free for a write.  A failed write of a ring's worker raises at the
+                next write.
         """
         process, ring, end = self._process, self._ring, self.done + count
         latency, until_ns = process.latencies.write, self._until_ns

@@ -42,7 +42,8 @@ class TimedCaller(Caller):
         """Note the program's work before its next call, and draw the factor by which the next calls vary.
 
         No time passes yet: the first wait of the call that `begins` covers it.  The program works for
-        *user_ns* itself, and for *system_ns* in calls that have no method here.
+        *user_ns* itself, and for *system_ns* in calls that have no method here.  Use this at most once before
+        a call.
         """
         self.spent.user += user_ns
         self.spent.program += system_ns
@@ -93,7 +94,7 @@ class TimedCaller(Caller):
     def began(self, ago_ns: i64) -> None:
         """Set the begin of the present call to *ago_ns* before now, for its latency.
 
-        One wait has covered the call and the program's work before it.
+        One wait has covered the call and the program's work before it.  Waits of the call count from now on.
         """
         self._began_ns = self._env.now - ago_ns
         self.task.waited_ns = self.task.longest_wait_ns = 0

@@ -70,8 +70,8 @@ class Writer(TimedCaller):
     def put(self, inode: Inode, pages: NDArray[np.int64], call_pages: int, calls: int = 1) -> Wait:
         """Make the copied *pages* (numbers) of *inode* dirty, *call_pages* pages in each call.
 
-        The filesystem's work between, and the inode's lock, are included.  *calls* calls begin with these
-        pages.  Yield the result unless it is 0, and then ask `due`.
+        The filesystem's work between, and the inode's lock, are included; the time of the copy has passed
+        before.  *calls* calls begin with these pages.  Yield the result unless it is 0, and then ask `due`.
 
         Raises:
             NoSpace: no block is free; the error comes up where the result is yielded.
@@ -82,7 +82,7 @@ class Writer(TimedCaller):
         return self.put_locked(inode, pages, call_pages)
 
     def put_locked(self, inode: Inode, pages: NDArray[np.int64], call_pages: int) -> Wait:
-        """Do what `put` does, and yield the same, for a call that has taken the inode's lock at its begin."""
+        """Do what `put` does, with its result and errors; the call took the inode's lock at its begin."""
         done, wait = self._dirty(inode, pages, call_pages)
         if done == len(pages):
             return wait
@@ -121,7 +121,9 @@ class Writer(TimedCaller):
         self._dirtier.dirtied(pages)
 
     def mark_dirty(self, inode: Inode, pages: int, then_ns: int) -> Wait:
-        """Add *pages* to the dirty pages of *inode*; then work for *then_ns*.  Yield the result.
+        """Add *pages*, which were clean, to the dirty pages of *inode*; then work for *then_ns*.
+
+        Yield the result.
 
         A clean inode goes on the list of its context, under the list lock.  Otherwise the result is *then_ns*
         (__mark_inode_dirty).
@@ -156,7 +158,8 @@ class Writer(TimedCaller):
     def passes(self, wb: Wb) -> bool:
         """Return whether `balance` would not hold this process back.
 
-        If so, its account is settled as after `balance`, so `due` is False.  A ring asks this (BDP_ASYNC).
+        If so, its account is settled as after `balance`.  Background writeback may start.  A ring asks this
+        (BDP_ASYNC).
         """
         return self._throttle.passes(wb, self._dirtier)
 

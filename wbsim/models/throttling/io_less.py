@@ -329,7 +329,8 @@ class IoLessThrottle(Throttle):
 
         *period*: the jiffies that its dirtied *pages* take at its rate limit.  *pause*: what is left of these
         at *now* (jiffies).  Below 0, the task has thought for longer than it should have slept.  If that is
-        more than a second, this credit is dropped.
+        more than a second, this credit is dropped.  With a *period* of 0 the dirtied pages stay in the
+        account, and only the next check comes later.
         """
         if pause < -self._hz:
             dirtier.paused_when = now
@@ -344,7 +345,7 @@ class IoLessThrottle(Throttle):
 def poll_interval(dirty_and_writeback: int, limit: int) -> int:
     """Return the pages that a writer dirties until its next check: more, the farther the *limit* is.
 
-    *dirty_and_writeback* and *limit* are numbers of pages.
+    *dirty_and_writeback* and *limit* are numbers of pages.  At the limit or above, the result is 1.
 
     >>> poll_interval(1_000, 5_096), poll_interval(5_000, 5_096)
     (64, 8)

@@ -101,6 +101,9 @@ class SuperblockInodes:
     """The inodes of a superblock on *bdi*: ``cached`` are in memory, and ``paged`` of these have pages.
 
     ``hashed``: the inodes of the filesystem are on the *buckets* chains of the hash.
+
+    A method that takes a lock adds the time under the lock to ``spent.inodes`` of its *thread*.  *then_ns* is
+    the caller's to add, under its own path.
     """
 
     __slots__ = (
@@ -212,8 +215,7 @@ class SuperblockInodes:
     def add_to_hash(self, thread: Thread, then_ns: int = 0) -> Wait:
         """Let *thread* hash an inode under the lock, then work for *then_ns* (ns).  Yield the result.
 
-        Only time passes: the second lookup of iget_locked or insert_inode_locked, and __hlist_add.  The time
-        under the lock is added to ``spent.inodes``; *then_ns* is the caller's to add.
+        Only time passes: the second lookup of iget_locked or insert_inode_locked, and __hlist_add.
         NOTE: iget_locked takes the superblock's list lock while it holds this lock.  In the model the caller
         takes the list lock afterwards, so this lock's hold does not include it.
         """

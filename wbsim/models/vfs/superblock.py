@@ -46,7 +46,7 @@ class Flight:
     def add(self, wb: Wb, pages: int) -> None:
         """Count *pages* of inodes of *wb* that go under writeback, here and in the superblock's flight.
 
-        The context *wb* counts them, too.
+        The context *wb* counts them, too.  The caller takes them off ``dirty_pages`` of the inode.
         """
         self.pages += pages
         if self._whole is None:
@@ -151,7 +151,10 @@ class MountedSuperblock(Superblock):
         """Return the directory at *path*, as `Names.create` takes it; make it if it does not exist.
 
         Use: `yield from`.  The root exists since mkfs.  If another process is making the directory, *thread*
-        waits for that.
+        waits for that.  *path* must be plain, because directories are kept by it.
+
+        Raises:
+            NoSpace: no inode is free for the directory (ext4).
         """
         if path in self._in_making:
             yield from self._in_making[path].wait(thread.task)
@@ -167,10 +170,11 @@ class MountedSuperblock(Superblock):
     def lay_out(self, path: str, pages: int, extents: int) -> None:
         """Make the file at *path* with *pages* pages in *extents* extents, and its directory, in no time.
 
-        The machine calls this for each file that exists when the run begins; its data is on disk.
+        The machine calls this for each file that exists when the run begins; its data is on disk.  *path*
+        must be plain, because files are kept by it.
 
         Raises:
-            NoSpace: the filesystem has too few free blocks.
+            NoSpace: the filesystem has too few free blocks or inodes.
         """
         folder, names = path.rpartition("/")[0] or "/", self.filesystem.names
         if folder not in self.directories:

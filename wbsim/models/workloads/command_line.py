@@ -157,7 +157,7 @@ def is_whole(text: str) -> bool:
 
 
 def one_line(lines: Sequence[str], program: str) -> str:
-    """Return the only one of *lines*; *program* is the name for the error.
+    """Return the only one of *lines*, which is not empty; *program* is the name for the error.
 
     Raises:
         CommandError: *lines* has several lines.

@@ -167,6 +167,8 @@ MOST_BYTES: Final = 1 << 44
 def parse_commands(commands: Sequence[str]) -> Inputs:
     """Return the fields of a `DdSpec` from dd's command lines, one for each stream; they run at once.
 
+    See `WorkloadSpec.fields_of`.  Without count=, the streams write `MOST_BYTES` each.
+
     >>> fields = parse_commands([f"dd if=/dev/zero of=/mnt/{name} bs=1M count=9" for name in "ab"])
     >>> fields["streams"], fields["names"], fields["directories"], fields["bs"]
     (2, ['a', 'b'], ['/mnt'], 1048576)

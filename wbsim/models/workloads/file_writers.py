@@ -277,7 +277,7 @@ class FileWriters(Program):
 
     @property
     def jobs_done(self) -> dict[str, JobDone]:
-        """See `Workload.jobs_done`."""
+        """See `Workload.jobs_done`; empty also if a job has no name."""
         done = {}
         for name, latencies in self.family.job_latencies.items():
             numbers = [number for number, job in enumerate(self.jobs) if job.name == name]

@@ -94,8 +94,8 @@ class RandomMap:
 def next_free(bitmap: NDArray[np.int64], draws: NDArray[np.int64]) -> None:
     """Replace each of *draws*, block numbers, by the block that is written for it, one after another.
 
-    *bitmap* has a bit for each block, which is set once the block is written.  A block that was written
-    before gives way to the next one that was not, by way of the end.
+    *bitmap* has a bit for each block, which is set here when the block is written.  A block that was written
+    before gives way to the next one that was not; the first follows the last.  Enough must be unwritten.
     """
     for i in range(len(draws)):
         word, bit = divmod(draws[i], _BITS)
@@ -365,7 +365,8 @@ _OF_A_JOB = (
 def parse_command(line: str, changes: Changes = NO_CHANGES) -> Inputs:
     """Return the fields of a `FioSpec` that a fio command line gives, with *changes* of its jobs.
 
-    Each ``--name`` is a job.  If the line names job files, each of their sections is a job.
+    Each ``--name`` is a job.  If the line names job files, each of their sections is a job.  A field is the
+    value that all jobs share, or a list with a value for each.  See `WorkloadSpec.fields_of`.
 
     >>> fields = parse_command("fio --name=a --rw=write --size=4m --nrfiles=2")
     >>> fields["names"], fields["filesize"], fields["fallocate"]

@@ -45,6 +45,8 @@ def jobs_of(line: str, changes: Changes = NO_CHANGES) -> tuple[list[Inputs], lis
     """Return the jobs that a fio command *line* asks for, each with all of its options, and what was dropped.
 
     What was dropped are options without effect here.  *changes* are those of a configuration (`Changes`).
+    Options have fio's names, sizes are in bytes, and times in ns.  None: the option was not given, or sets no
+    limit.  ``size`` becomes ``filesize``, and ``bsrange`` becomes ``bs`` and ``bs_max``.
 
     >>> (job,), dropped = jobs_of("fio --name=a --rw=write --size=4k --group_reporting")
     >>> job["filesize"], dropped

@@ -171,7 +171,8 @@ def _parser() -> CommandParser:
 def parse_command(line: str) -> Inputs:
     """Return the fields of `FsMarkSpec` that an fs_mark command line gives.
 
-    Numbers follow the tool, which reads them with ``atoi``; a suffix, which it would drop, is refused.
+    Numbers follow the tool, which reads them with ``atoi``; a suffix, which it would drop, is refused.  See
+    `WorkloadSpec.fields_of`; ``ignored`` has the options without effect.
 
     >>> fields = parse_command("fs_mark -k -S0 -n 100 -s 4096 -d /mnt/0 -d /mnt/1")
     >>> fields["processes"], fields["files"], fields["sync_method"], fields["ignored"]

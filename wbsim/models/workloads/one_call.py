@@ -74,7 +74,7 @@ class OneCallSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """Zero: truncate and fallocate make empty files at most."""
+        """Zero: the command makes no files with data."""
         return 0
 
     @property
@@ -108,6 +108,8 @@ class OneCallSpec(WorkloadSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `OneCallSpec` that a command line of mv, unlink, truncate or fallocate gives.
 
+    See `WorkloadSpec.fields_of`; only truncate and fallocate have ``size`` (bytes) and ``keeps_size``.
+
     >>> parse_command("fallocate -l 1M /mnt/f")["size"], parse_command("mv /mnt/a /mnt/b")["new_path"]
     (1048576, '/mnt/b')
 
@@ -132,7 +134,8 @@ def parse_command(line: str) -> Inputs:
 def fields_of_call(call: Call, paths: Sequence[str], **more: object) -> Inputs:
     """Return the fields of a `OneCallSpec` that makes *call* for each of *paths*, without its costs.
 
-    *more*: further fields, such as ``size`` (bytes).
+    They are ``kind``, ``call``, ``paths``, ``directories`` (those of *paths*), and *more*, such as ``size``
+    (bytes).
     """
     directories = list(dict.fromkeys(posixpath.dirname(path) or "." for path in paths))
     return {"kind": "one_call", "call": call, "paths": list(paths), "directories": directories, **more}

@@ -101,7 +101,10 @@ class JobDone(NamedTuple):
 
 
 class Workload(Protocol):
-    """A running program, which begins by itself."""
+    """A running program, which begins by itself.
+
+    The program calls ``on_iteration`` with each report, and ``on_end`` once, at its end.
+    """
 
     on_iteration: Callable[[Iteration], None]
     on_end: Callable[[], None]
@@ -191,6 +194,8 @@ class WorkloadSpec(Spec):
     def fields_of(cls, lines: Sequence[str]) -> Inputs:
         """Return the fields of the spec, by name, that the command *lines* give; several lines run at once.
 
+        The ``costs`` are never among them, and fields with a default need not be.
+
         Raises:
             CommandError: a line cannot be read, or asks for something that is not modelled.
         """
@@ -219,7 +224,8 @@ class WorkloadSpec(Spec):
     def makes(self) -> Iterator[tuple[str, int, int]]:
         """Yield each directory, the number of files made there, and the length of each (bytes).
 
-        Checks of the room on a mount and `total_bytes` use this; the run does not.
+        Checks of mounts and their room use this, and `total_bytes`; the run does not.  A program that makes
+        no files yields its paths with zeros, so that their mounts are checked.
         """
         files = self.total_files // len(self.directories)
         for directory in self.directories:

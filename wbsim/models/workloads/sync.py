@@ -99,6 +99,8 @@ class SyncSpec(WorkloadSpec):
 def parse_command(line: str) -> Inputs:
     """Return the fields of a `SyncSpec` that a command line of coreutils' sync gives.
 
+    See `WorkloadSpec.fields_of`: ``times`` and ``every`` are no options of sync.
+
     >>> parse_command("sync -f /mnt")
     {'kind': 'sync', 'directories': ['/mnt']}
 

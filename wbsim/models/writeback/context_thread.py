@@ -63,7 +63,10 @@ class ContextThread:
         return not self._asleep if self._exits_after_ns is None else self._exists
 
     def wake(self) -> None:
-        """Wake the flusher, which does its work items, and background work if over the thresholds."""
+        """Wake the flusher, which does its work items, periodic work if due, and background work if needed.
+
+        Nothing happens if the flusher is awake.
+        """
         if not self._exists:
             self._exists, self._active_ns = True, self._env.now
         if self._asleep:

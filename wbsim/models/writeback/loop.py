@@ -61,7 +61,9 @@ class Writeback:
     def over_background(self, wb: Wb) -> bool:
         """Return whether background work on *wb* has anything to do: too many pages are dirty.
 
-        A flusher asks this when it has no other work, and during background work (over_bground_thresh).
+        The dirty pages of all contexts are above the background threshold or, with the rule "share", those of
+        *wb* are above its share of it.  A flusher asks this when it has no other work, and during background
+        work (over_bground_thresh).
         """
         threshold = self._cache.thresholds().background
         if self._cache.dirty > threshold:
@@ -133,7 +135,8 @@ class Writeback:
         """Pass once over the inodes of *wb* that are due now, and return the `Slice`.  Use: `yield from`.
 
         *work* says which inodes are due.  The pass ends at *pages* pages.  pdflush and throttled writers make
-        such passes (generic_sync_sb_inodes).
+        such passes (generic_sync_sb_inodes).  Unlike `perform`, this counts neither ``flushed_inodes`` nor
+        ``flushed_pages`` of *wb*; pdflush does so afterwards.
         """
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()

@@ -41,8 +41,9 @@ def ext4(
     """Return a mounted ext4 on *sb*, whose journal thread and worker have begun.
 
     *spec* has the choices of mkfs and mount, *rules* those of the era.  *parts* supplies threads, locks and
-    random numbers.  *cache* is unused: each kind of filesystem gets the same arguments.  The times of a
-    write(2) on *sb* are set from *writer_costs*.
+    random numbers, and serves this mount alone.  *cache* is unused: each kind of filesystem gets the same
+    arguments.  The times of a write(2) on *sb* are set from *writer_costs*, and its largest folio from
+    *rules*.  The caller sets ``sb.filesystem``.
     """
     sb.block_ns, sb.cold_extent_ns = writer_costs.block_ns, writer_costs.cold_extent_ns
     kworker, geometry = parts.thread("kworker/ext4-rsv"), spec.geometry

@@ -68,7 +68,7 @@ class ExtentTree:
     def goal(self, page: int) -> int:
         """Return the block of *page* if the file goes on from the extent next to it (ext4_ext_find_goal).
 
-        Return `NO_BLOCK` if the leaf has no extent.
+        Return `NO_BLOCK` if the leaf has no extent.  The block may lie outside the filesystem.
 
         >>> tree = ExtentTree()
         >>> tree.insert(0, 1_000, 8)
@@ -88,6 +88,7 @@ class ExtentTree:
     def grow(self, page: int, block: int) -> None:
         """Make *block*, which the caller has taken, a leaf, so that an extent at *page* finds room.
 
+        There must be none before (`has_room`).
         The first leaf takes the extents of the inode.  Another leaf takes the extents behind *page* from the
         full leaf (ext4_ext_create_new_leaf, ext4_ext_split).
         """
@@ -104,7 +105,8 @@ class ExtentTree:
     def insert(self, page: int, block: int, length: int) -> None:
         """Insert an unwritten extent of *length* pages at *page*, whose first block is *block*.
 
-        There must be room (`has_room`).
+        There must be room (`has_room`), and no extent with these pages.  Neighbours stay separate extents;
+        `append` and `convert` merge.
         """
         leaf = self.leaves[self._number_with_room(page)]
         insort(leaf.pages, page)
@@ -139,7 +141,8 @@ class ExtentTree:
     def remove_from(self, page: int) -> list[int]:
         """Remove all extents from *page* on; return the blocks of leaves that are empty and gone.
 
-        An extent that holds *page* keeps its first pages (ext4_ext_remove_space).
+        An extent that holds *page* keeps its first pages (ext4_ext_remove_space).  The caller frees the
+        blocks of the leaves and those of the pages.
         """
         whole = self.extent_at(page)
         if whole is not None and whole[0] < page:
@@ -176,6 +179,8 @@ class ExtentTree:
 
     def convert(self, page: int, length: int) -> int:
         """Convert unwritten extents that begin in *length* pages from *page* on; merge them with neighbours.
+
+        An extent is converted as a whole, so `cut` one that goes on behind these pages.
 
         Return the block of the only leaf, which the caller frees, if the inode takes the leaf's extents
         (ext4_ext_try_to_merge_up).  Otherwise, return `NO_BLOCK`.

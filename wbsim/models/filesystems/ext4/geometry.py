@@ -72,12 +72,15 @@ class Geometry(NamedTuple):
 
     @property
     def inodes(self) -> int:
-        """The number of inodes."""
+        """The number of inodes, reserved ones included; they are numbered from 1 on."""
         return self.groups * self.group_inodes
 
     @property
     def journal_runs(self) -> tuple[tuple[int, int], ...]:
-        """The runs of blocks that the journal has, each its first block and its length."""
+        """The runs of blocks that the journal has, each its first block and its length (blocks).
+
+        They have fewer than ``journal_blocks`` blocks if the journal does not fit.
+        """
         return _journal(self).runs
 
     def size_of(self, group: int) -> int:

@@ -28,7 +28,7 @@ class Flex:
 
     @property
     def free_inodes(self) -> int:
-        """The number of inodes that no file or directory has taken."""
+        """The number of inodes that no file or directory ever took; an inode is not taken twice."""
         return self._end - self._next_inode
 
     def new_inode(self) -> int:

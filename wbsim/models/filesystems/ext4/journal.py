@@ -36,12 +36,12 @@ class Journal:
 
     *runs* are its places on disk, each a first block and a length, from the filesystem's *first_block* on.
 
-    * ``transaction``: the blocks of the running transaction, which began at ``since_ns``.  Without a
-      transaction, ``since_ns`` is -1.  ``number`` is its number (tid), from 1 on.
+    * ``transaction``: its keys are the blocks of the running transaction, which began at ``since_ns``.
+      Without a transaction, ``since_ns`` is -1.  ``number`` is its number (tid), from 1 on.
     * ``credits`` and ``reserved``: the blocks that open handles may still log, and the blocks reserved for
       conversions.
-    * ``committed``: the transactions that are not in place yet, each with the time of its commit, its blocks,
-      and its number of log blocks.
+    * ``committed``: the transactions that are not in place yet, oldest first.  Each has the time of its
+      commit (ns), its blocks (as keys), and its number of blocks of the log.
     * ``used_blocks``: the blocks of the log in use.  ``written_bytes``: the bytes written to it so far.
     """
 
@@ -99,7 +99,7 @@ class Journal:
         """Begin a handle that may dirty *credits_asked* blocks (jbd2_journal_start).  Use: `yield from`.
 
         *thread* waits for the room, or writes old blocks in place to make room.  End the handle with
-        `stop_handle`.
+        `stop_handle` and the same *credits_asked*, which are in ``credits`` until then.
         """
         while not self._fits(credits_asked) or self.used_blocks + self._most > self._spec.blocks:
             thread.before_sleep()
@@ -110,7 +110,7 @@ class Journal:
         self.credits += credits_asked
 
     def stop_handle(self, credits_asked: int, blocks: Collection[int]) -> None:
-        """End a handle that asked for *credits_asked* credits; log the *blocks* that it has dirtied.
+        """End a handle that asked for *credits_asked* credits; `log` the *blocks* that it has dirtied.
 
         If the running transaction is empty, the tasks that wait for a new transaction wake.
         """
@@ -123,7 +123,7 @@ class Journal:
         """Add *blocks*, numbers of the filesystem's blocks, to the running transaction, in no time.
 
         The transaction begins with its first block, and holds each block once.  It commits at the latest
-        when its commit interval is over.
+        when its commit interval is over, rounded up to a whole second.
         """
         if self.since_ns < 0 and blocks:
             self.since_ns = self._env.now
@@ -137,7 +137,8 @@ class Journal:
         """Reserve ``convert_credits`` for the conversion of one extent.  Use: `yield from`.
 
         Stands for jbd2_journal_start_reserved.
-        *thread* sleeps while half of a transaction is reserved.  `release` gives them back.
+        *thread* sleeps while more than half of the largest transaction would be reserved.  `release` gives
+        the credits back.
         """
         while self.reserved + self._spec.convert_credits > self._most // 2:
             thread.before_sleep()
@@ -147,7 +148,10 @@ class Journal:
         self.reserved += self._spec.convert_credits
 
     def release(self) -> None:
-        """Give back the credits of an extent that was converted, and wake the tasks that wait."""
+        """Give back the credits that `reserve` took for one extent, and wake the tasks that wait.
+
+        The extent was converted, or its blocks did not lie together.
+        """
         self.reserved -= self._spec.convert_credits
         self._wake_waiters()
 
@@ -210,7 +214,10 @@ class Journal:
             self.want()
 
     def want(self) -> None:
-        """Wake jbd2, which commits the running transaction and then writes expired ones in place."""
+        """Wake jbd2, which commits the running transaction and then writes expired ones in place.
+
+        The caller does not wait for that.
+        """
         self._has_request = True
         if self._asleep:
             self._asleep = False

@@ -31,7 +31,9 @@ def write_all(pages: Pages, indices: NDArray[np.int64], end: int, unclaimed: int
 
     *unclaimed* is the number of unclaimed blocks; the writes also end at a page for which none is left.
     Return the number of pages that were written, how many of them were clean before, and how many blocks they
-    claim.  A clean page with an unwritten block must be mapped again before it is written back.
+    claim.  The caller subtracts the claims from `Space.unclaimed`.  *pages* changes in place.
+
+    A clean page with an unwritten block must be mapped again before it is written back.
     """
     were_clean = claims = 0
     for done in range(len(indices)):

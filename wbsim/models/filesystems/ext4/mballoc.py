@@ -51,7 +51,10 @@ class BlockGroup:
 
     @property
     def average_run(self) -> int:
-        """The mean length of the free runs (blocks); 0 if no block is free (bb_free / bb_fragments)."""
+        """The mean length of the free runs (blocks), rounded down; 0 if no block is free.
+
+        Stands for bb_free / bb_fragments.
+        """
         return self.blocks // len(self._runs) if self._runs else 0
 
     def take(self, block: int, length: int) -> bool:
@@ -199,6 +202,9 @@ class Mballoc:
 
     A request of whole stripes (*stripe* blocks; 0: there are none) begins at a multiple of them, but may
     become shorter.  Before, a buddy of its length is tried, if that is a power of two.
+
+    ``groups``: the groups whose bitmaps have been read, by number.  ``of_order``: for each order, the numbers
+    of the groups whose largest buddy has that order.  No method changes `Space.unclaimed`.
     """
 
     def __init__(
@@ -264,7 +270,7 @@ class Mballoc:
                 self.read_bitmaps(flex)
 
     def give_back(self, block: int, length: int) -> None:
-        """Free *length* blocks from *block* on, which may lie in several groups."""
+        """Free *length* blocks from *block* on, which were taken before and may lie in several groups."""
         while length:
             number, offset = divmod(block, GROUP_BLOCKS)
             count = min(length, GROUP_BLOCKS - offset)
@@ -275,7 +281,10 @@ class Mballoc:
             block, length = block + count, length - count
 
     def extents(self) -> Iterator[Free]:
-        """Yield all free runs, by block; a group whose bitmap has not been read has one run."""
+        """Yield the free runs of each group, by block.
+
+        A group whose bitmap has not been read has one run, which may have no block.
+        """
         for number in range(self._count):
             group = self.groups.get(number)
             if group is None:

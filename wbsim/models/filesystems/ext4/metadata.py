@@ -71,7 +71,11 @@ class Ext4Metadata(Metadata[Ext4Inode]):
             self.journal.log((leaf,))
 
     def log_extent(self, inode: Ext4Inode, group: int) -> None:
-        """Log the blocks of an extent of *inode* in *group*, in no time: inode, bitmap and descriptor."""
+        """Log the blocks of an extent of *inode* in *group*, in no time: inode, bitmap and descriptor.
+
+        The inode's ``transaction`` becomes the running one.  A `PagedFile` gets its ``written_ns`` as
+        ``stamp_ns``.
+        """
         geometry = self._geometry
         self._stamp(inode)
         self.journal.log(
@@ -141,7 +145,7 @@ class Ext4Metadata(Metadata[Ext4Inode]):
         return ends_ns
 
     def run_ended(self, inode: Ext4Inode) -> None:
-        """See `Metadata.run_ended`."""
+        """See `Metadata.run_ended`; the credits that `Ext4Placement.write_run` reserved are given back."""
         self._log_inode(inode)
         if self._unwritten:
             self.journal.release()

@@ -23,7 +23,7 @@ class NewBlocks:
     """The choice of blocks in one mounted ext4 with *groups* groups.
 
     The paged *files* may have blocks held for them.  Block numbers are those of the filesystem.  Each method
-    that takes blocks raises `NoSpace` if none is free.
+    that takes blocks raises `NoSpace` if none is free.  None of them changes `Space.unclaimed`.
 
     * ``goals``: the groups in which large files continued last.
     * ``locality_groups``: for each processor, the runs of blocks (first, number) that it keeps for small
@@ -49,7 +49,8 @@ class NewBlocks:
     def hold(self, task: Task, inode: Ext4Inode, file: Ext4File, page: int, count: int) -> None:
         """Hold blocks for *count* pages of *file* from *page* on, or for more around them; in no time.
 
-        If too few blocks lie together, fewer pages get one.  Small files get blocks of a locality group,
+        If too few blocks lie together, fewer pages get one, but *page* does.  The pages are delayed, and had
+        no block held for them.  Small files get blocks of a locality group,
         which the processor of *task* chooses (ext4_mb_group_or_file).
         """
         goal = self.goal(inode, file, page)

@@ -124,6 +124,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
     ) -> tuple[int, int]:  # fmt: skip
         """See `Placement.take_blocks`: ext4_alloc_file_blocks; a small file begins in its own group.
 
+        The blocks that are held for *file* are given up first.
         A request that is too long for one extent is cut into windows (EXT4_GET_BLOCKS_NO_NORMALIZE,
         ext4_mb_normalize_request).
         """
@@ -186,7 +187,10 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         wbc.nr_to_write -= pages
 
     def budget(self, file: Ext4File, page: int, wbc: WritebackControl) -> int:
-        """See `ExtentMapper.budget`: the run of pages that wait for blocks raises it, to ``bump_pages``."""
+        """See `ExtentMapper.budget`: the run of pages that wait for blocks raises it, to ``bump_pages``.
+
+        For data integrity, it is ``wbc.nr_to_write``.
+        """
         if wbc.sync_all:
             return wbc.nr_to_write
         return max(wbc.nr_to_write, int(awaiting_run(file.pages, page, self._rules.bump_pages)))
@@ -281,7 +285,8 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
 def is_delayed(states: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return whether each page in *states* waits for a block, as an array; the block may be held for it.
 
-    A page with a held block counts, unlike in `models.page_cache.pages.is_delayed`.
+    A page with a held block counts, unlike in `models.page_cache.pages.is_delayed`.  So does a dirty page
+    whose unwritten block must be mapped again (`models.page_cache.pages.UNWRITTEN`).
     """
     delayed: NDArray[np.bool_] = states & (DELAYED | MAPPED) == DELAYED
     return delayed

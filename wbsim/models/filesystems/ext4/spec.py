@@ -71,7 +71,7 @@ class Ext4Rules(Spec):
     def groups_in_line(self, rotates: bool) -> int:
         """Return how many groups, from the goal's on, a search by order looks at in line before the lists.
 
-        ``rotates``: the device does, so s_mb_max_linear_groups is 4; otherwise it is 0.
+        *rotates*: the device does, so s_mb_max_linear_groups is 4, otherwise 0; ``goal_first`` adds 1.
         """
         return self.goal_first + (_LINEAR_GROUPS if rotates else 0)
 

@@ -2,8 +2,9 @@
 
 Stands for the by-block and by-size trees, xfs_alloc_ag_vextent_near and xfs_alloc_ag_vextent_locality
 (fs/xfs/libxfs/xfs_alloc.c).  Block numbers count from the start of the group, whose number is *group*.
-Functions that take or free blocks change *spaces* in place, and their callers make room before
-(`FreeTables.with_room`).  Pure: no clock, no random numbers; compiled by Numba.
+Functions that take or free blocks change *spaces* in place.  Their callers first make room for each change
+with `FreeSpace.with_room`, which also enters a fresh group.  Pure: no clock, no random numbers; compiled by
+Numba.
 """
 
 from __future__ import annotations
@@ -162,7 +163,10 @@ def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int
 
 @compiled
 def take_exactly(spaces: Spaces, group: int, block: int, length: int) -> bool:
-    """Take exactly the *length* blocks from *block* on, if all are free; return whether they were taken."""
+    """Take exactly the *length* blocks of *group* from *block* on; return whether all were free.
+
+    If one of the blocks is not free, nothing changes.
+    """
     space = space_of(spaces, group)
     table = space.by_block
     position, index = find(table, block + 1)

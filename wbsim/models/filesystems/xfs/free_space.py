@@ -23,9 +23,10 @@ Looking for room takes 5 us, and a table with room for more changes takes more m
 
 
 class FreeTables:
-    """The free extents of all *groups* of one filesystem.
+    """The free extents of the groups of one filesystem, *groups* in number.
 
-    ``spaces`` are the tables, and ``arrays`` are their arrays, in the order of `spaces_of`.
+    ``spaces`` are the tables, and ``arrays`` are their arrays, in the order of `spaces_of`.  A group
+    has extents in the tables only after `FreeSpace.enter`.
     """
 
     __slots__ = ("_room", "arrays", "spaces")
@@ -42,8 +43,9 @@ class FreeTables:
     def with_room(self, changes: int) -> Spaces:
         """Return the tables, with room for *changes* allocations or runs of blocks that are given back.
 
-        Compiled code makes no arrays, so its callers call this first.  The new tables may replace the old
-        ones, so the result of an earlier call must not be used.
+        Compiled code makes no arrays, so its callers call this before each change, or once for several.  The
+        groups share the room.  New tables may replace the old ones in ``spaces`` and ``arrays``, so the
+        result of an earlier call must not be used.
         """
         if changes > self._room:
             self._room = max(changes, RESERVED)
@@ -63,6 +65,8 @@ class FreeSpace:
     Block numbers count from the start of the group.  At first, *size* blocks from *first* on are free.  The
     single extent of a fresh group is two integers.  A second extent, or a call of compiled code, enters the
     extents into the *tables* of the filesystem.
+
+    No time passes, and claims do not change: the caller changes ``unclaimed`` of `Space`.
     """
 
     __slots__ = ("_end", "_entered", "_first", "_number", "_tables")
@@ -76,7 +80,7 @@ class FreeSpace:
 
     @property
     def blocks(self) -> int:
-        """The number of free blocks of the group."""
+        """The number of free blocks of the group; blocks that delayed pages only claim (`Space`) are free."""
         if not self._entered:
             return self._end - self._first
         return int(self._tables.spaces.blocks[self._number])
@@ -88,7 +92,7 @@ class FreeSpace:
         return int(self._tables.spaces.longest[self._number])
 
     def extents(self) -> list[Free]:
-        """Return all free extents (blocks), in the order of their first blocks."""
+        """Return the first block and the number of blocks of each free extent, by first block."""
         return [Free(*extent) for extent in self.table().tolist()]
 
     def table(self) -> NDArray[np.int64]:
@@ -128,7 +132,10 @@ class FreeSpace:
             )
 
     def enter(self) -> None:
-        """Enter this group's extents into the tables for compiled code; later calls change nothing."""
+        """Enter this group's extents into the tables for compiled code; later calls change nothing.
+
+        `with_room` calls this.  The tables may be replaced: see `FreeTables.with_room`.
+        """
         if not self._entered:
             self._entered = True
             if self._end > self._first:
@@ -143,14 +150,15 @@ class FreeSpace:
         return self._tables.with_room(changes)
 
     def arrays_with_room(self, changes: int) -> tuple[NDArray[Any], ...]:
-        """Return the arrays of what `with_room` returns for *changes*, in the order of `arrays_of`."""
+        """Do the same as `with_room` for *changes*, but return the arrays of the tables (`arrays_of`)."""
         self.with_room(changes)
         return self._tables.arrays
 
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
-        """Take *length* blocks, or the longest free extent if none has as many, near *target*.
+        """Take *length* blocks near block *target*, or the longest free extent if none has as many.
 
-        Returns the first block and the number of blocks, or None if no block is free.  *target* is a block.
+        The blocks begin at *target* if they are free there, else at the start of a free extent that has room.
+        Returns the first block and the number of blocks, or None if no block is free.
 
         >>> space = FreeSpace(8, 24)
         >>> space.take_near(0, 4), space.take_near(16, 4), space.take_near(0, 100)

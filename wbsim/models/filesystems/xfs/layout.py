@@ -63,9 +63,10 @@ class Prealloc(NamedTuple):
 def prealloc(
     rules: XfsRules, allocsize_pages: int | None, stripe_pages: int = 1, percent: int = 0
 ) -> Prealloc:
-    """Return the reservation that *rules* make, or that a mount with allocsize asks for.
+    """Return the rule for reservations behind growing files, from *rules* or from the mount option allocsize.
 
-    *allocsize_pages*: None without this mount option.  *stripe_pages* and *percent* (blocks): see `Prealloc`.
+    *allocsize_pages*: None without this mount option.  *stripe_pages* and *percent* (blocks): see `Prealloc`;
+    with a *percent* of 0, a reservation shrinks only if it would take all blocks that are left.
     """
     if allocsize_pages is not None:
         return Prealloc(allocsize_pages, 0, rules.zeroing_converts, stripe_pages, rules.whole_calls, percent)
@@ -132,10 +133,11 @@ def write_page(
 ) -> tuple[int, int]:  # fmt: skip
     """Make *page* dirty, by a write(2) of *call_pages* pages, while *unclaimed* blocks are left.
 
-    A growing file may reserve pages behind *page*, as *rule* says.  Returns 1 if the page was clean, 0 if it
-    was dirty already; and the number of blocks that the page and the reservation claim.
+    *pages* changes in place, and its arrays must have room for *page*.  A growing file may reserve pages
+    behind *page*, as *rule* says.  Returns 1 if the page was clean, 0 if it was dirty already; and the number
+    of blocks that the page and the reservation claim.  A page that is reserved or has a block claims none.
     The result is (-1, 0), and nothing changes, if *page* is a hole and no block is left.  The same holds if
-    the delayed extent at the end of the file must be converted first.
+    *page* leaves a gap behind the old end, and *rule* wants the delayed extent there converted first.
     """
     states, size = pages.states, pages.size[0]
     if rule.zeroing_converts and page > size and is_delayed(states[size]):
@@ -171,7 +173,7 @@ def write_all(
     the number of pages that were written, how many of them were clean before, and how many blocks they claim.
     The claims include reservations; the caller subtracts them from the unclaimed blocks.
     The function stops at a page for which `write_page` needs a conversion or a free block first.  It also
-    stops at page *end*, behind the last that the file's arrays hold; the caller makes room and goes on.
+    stops at a page from *end* on (``end`` of `FilePages`), so that the caller makes room and goes on.
     """
     clean_before = claimed = 0
     for i in range(len(indices)):
@@ -189,10 +191,11 @@ def write_all(
 def target_of(pages: Pages, page: int, group_blocks: int) -> int:
     """Return the block where the delayed extent that contains *page* should begin, or `NOWHERE`.
 
-    The block counts from the file's base, and a group has *group_blocks* blocks.  The block lies behind the
-    extent in front, in the same group.  A gap between the extents is kept on disk if it fits there and is at
+    *page* must be delayed or reserved.  The block counts from the file's base, and is below 0 in a group
+    before the file's.  A group has *group_blocks* blocks.  The block lies behind the extent in front, in the
+    same group.  A gap between the extents is kept on disk if it fits there and is at
     most `GAP_UNITS` times as long as the delayed extent.
-    `NOWHERE`: the page in front, holes aside, has no block, or the group of its block ends there.
+    `NOWHERE`: holes aside, no page lies in front, or that page has no block, or its group ends there.
     The extent behind does not count: for a delayed extent, it is the extent itself (xfs_bmap_adjacent).
     """
     start, length = delayed_extent(pages, page)
@@ -220,11 +223,13 @@ def plan_extent(
 ) -> None:  # fmt: skip
     """Set entries of *plan* for the delayed extent that holds *page* (xfs_bmap_btalloc).
 
-    *states*, *blocks* and *size* are the arrays of `Pages`, and a group has *group_blocks* blocks.
+    *states*, *blocks* and *size* are the arrays of `Pages`, and a group has *group_blocks* blocks.  The seven
+    entries of *plan* have the indices ``LENGTH`` to ``SEARCHED``; only these three change:
 
-    Entry ``LENGTH`` is the number of pages, 0 if *page* is not delayed.  ``GROUP`` is the wanted group,
-    counted from the file's own.  ``NEAR`` is the wanted block, counted from the start of that group.  Both
-    are 0 if `target_of` returns `NOWHERE`.
+    Entry ``LENGTH`` is the number of pages, at most `MAX_EXTENT_PAGES`, 0 if *page* is neither delayed nor
+    reserved.  ``GROUP`` is the wanted group, counted from the file's own, and so below 0 for one before.
+    ``NEAR`` is the wanted block, counted from the start of that group.  Both are 0 if `target_of` returns
+    `NOWHERE`.
     """
     pages = Pages(states, blocks, size)
     plan[LENGTH] = plan[GROUP] = plan[NEAR] = 0
@@ -248,7 +253,9 @@ def allocate(
 
     *group* is a number, and the group begins at *first_block*, which counts from the file's base.
     *target* counts from the start of the group.  The blocks lie near *target* or, for `NOWHERE`, in the
-    smallest free extent that has room.  If too few blocks lie together, only the first pages get blocks.
+    smallest free extent that has room.  If too few blocks lie together, only the first pages of the extent
+    get blocks, and *page* may still be delayed.  The caller has made room in *spaces* for one change
+    (`FreeSpace.with_room`), and owns the AGF.  Claims do not change in ``unclaimed``: the write made them.
 
     At the end of a file, an extent of at least a *stripe* unit (pages; 1: none) begins exactly at *target*.
     If those blocks are taken, and at the beginning of a file, the extent begins at a multiple of the unit
@@ -276,11 +283,13 @@ def give_blocks(
 ) -> None:  # fmt: skip
     """Give the delayed extent around *page* blocks out of *free*, as *plan* says; see `allocate`.
 
-    *states*, *blocks* and *size* are the arrays of `Pages`; *free* is a result of `arrays_of`.
+    *states*, *blocks* and *size* are the arrays of `Pages`; *free* is a result of
+    `FreeSpace.arrays_with_room`.
 
     Entry ``GROUP`` of *plan* is the number of the group in the filesystem.  ``NEAR``, ``FIRST``, ``STRIPE``
-    and ``BITS`` are *target*, *first_block*, *stripe* and *unwritten* of `allocate`.  ``SEARCHED`` becomes 1
-    if the allocation searched both trees of free extents, otherwise 0.
+    and ``BITS`` are *target*, *first_block*, *stripe* and *unwritten* of `allocate`.  The caller sets
+    these five entries.  ``SEARCHED`` becomes 1 if the allocation searched both trees of free extents,
+    otherwise 0.
     """
     plan[SEARCHED] = allocate(
         Pages(states, blocks, size), spaces_of(free), plan[GROUP], page, plan[NEAR], plan[FIRST],

@@ -104,7 +104,10 @@ class XfsLog:
         return self._head
 
     def insert_item(self, buffer: MetaBuffer) -> None:
-        """Add *buffer* to the growing checkpoint, if that does not have it yet; in no time."""
+        """Add *buffer* to the growing checkpoint, if that does not have it yet; in no time.
+
+        Then ``checkpoint`` of *buffer* is the growing one.  `commit` must follow, which counts the bytes.
+        """
         if buffer.checkpoint != self.checkpoint:
             buffer.checkpoint = self.checkpoint
             self.items.append(buffer)
@@ -125,14 +128,18 @@ class XfsLog:
         return self._lock is None or self._lock.free
 
     def commit_ns(self, items: int) -> int:
-        """Return the processor time (ns) of a commit of *items* items (xfs_log_commit_cil)."""
+        """Return the processor time (ns) of a commit of *items* items (xfs_log_commit_cil).
+
+        In eras without xc_cil_lock, the number of items does not matter.
+        """
         costs = self._costs
         return costs.commit_ns if self._lock is None else costs.commit_ns + items * costs.item_ns
 
     def cil_section(self, task: Task, commit_ns: int, then_ns: int) -> Wait:
         """Let *task* commit for *commit_ns*, under xc_cil_lock if there is one, then work for *then_ns*.
 
-        Yield the result.  Only time passes: `commit` and `insert_item` follow.
+        Yield the result.  Only time passes: `insert_item` and `commit` follow.  The caller adds *commit_ns*
+        and *then_ns* to what the task has spent; spinning for the lock is added here.
         """
         lock = self._lock
         return commit_ns + then_ns if lock is None else lock.section(task, commit_ns, then_ns)
@@ -140,7 +147,8 @@ class XfsLog:
     def wait_for_space(self, thread: Thread) -> Steps:
         """Let *thread* sleep until the log has room; a sleeper flushes its plug.  Use: `yield from`.
 
-        *thread* first wakes the CIL worker and xfsaild, which make room (xlog_grant_head_wait).
+        *thread* first wakes the CIL worker and xfsaild, which make room (xlog_grant_head_wait).  If the log
+        is not ``full``, nothing happens.
         """
         while self.full:
             thread.before_sleep()
@@ -151,13 +159,17 @@ class XfsLog:
             yield PARK
 
     def force(self, task: Task) -> Steps:
-        """Let *task* sleep until every earlier commit is on disk (xfs_log_force).  Use: `yield from`."""
+        """Let *task* sleep until every earlier commit is on disk (xfs_log_force).  Use: `yield from`.
+
+        If every earlier commit is on disk already, no time passes.
+        """
         return self.force_to(task, self.checkpoint if self.item_bytes else self.checkpoint - 1)
 
     def force_to(self, task: Task, checkpoint: int) -> Steps:
         """Let *task* sleep until the checkpoint with this number is on disk.  Use: `yield from`.
 
-        If it is there already, no time passes.  Tasks that force the same checkpoint wait for one write
+        If the checkpoint is on disk already, no time passes.  The growing one (``checkpoint``) must hold a
+        commit, because an empty one is not written.  Tasks that force the same checkpoint wait for one write
         (xfs_log_force_seq).
         """
         if self.on_disk < checkpoint:
@@ -199,7 +211,8 @@ class XfsLog:
     def used_bytes(self) -> int:
         """Return the used bytes of the log, from its tail to its head, with those of the growing checkpoint.
 
-        A new transaction waits while they fill the log.
+        The tail is the value of the AIL's oldest buffer, as in `want_ail`; with an empty AIL, the head.
+        A new transaction waits while the used bytes fill the log.
         """
         tail = next(iter(self.ail.values())) if self.ail else self._head
         return self._head - tail + self.item_bytes

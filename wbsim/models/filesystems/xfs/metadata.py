@@ -104,8 +104,7 @@ class XfsMetadata(Metadata[XfsInode]):
     def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
         """See `Metadata.convert`: under the ILOCK, and with reverse mapping under the AGF, too.
 
-        The file of *inode* is a `PagedFile`.
-        Stands for xfs_iomap_write_unwritten.
+        The file of *inode* is a `PagedFile`.  Stands for xfs_iomap_write_unwritten.
         """
         file, costs, task = inode.file, self._costs, worker.task
         assert isinstance(file, PagedFile), "an ioend needs a file whose pages are kept one by one"

@@ -287,5 +287,5 @@ class XfsSpec(FilesystemSpec):
         return self.agcount
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """See `FilesystemSpec.bytes_of`; includes the inodes and the names."""
+        """See `FilesystemSpec.bytes_of`; adds ``inode_bytes`` and ``dirent_bytes`` for each file."""
         return super().bytes_of(files, bytes_each) + files * (self.inode_bytes + self.dirent_bytes)

@@ -56,7 +56,8 @@ def xfs(
     """Return a mounted XFS on *sb*, without files; the threads of its log and its workers have begun.
 
     *parts* makes the threads and the locks.  While *cache* reclaims memory, xfsaild pushes the complete AIL.
-    *spec* has the decisions of mkfs and mount, and *rules* those of the era.
+    *spec* has the decisions of mkfs and mount, and *rules* those of the era.  *writer_costs* and
+    *flusher_costs* are the times of system calls and of writeback.
     """
     groups = _groups(parts, spec)
     kworkers = _kworkers(parts, rules)
