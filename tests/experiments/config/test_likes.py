@@ -15,7 +15,7 @@ from wbsim.models.catalogue.drives import drives_of
 from wbsim.models.catalogue.machines import machines_of
 from wbsim.models.release import release_of
 from wbsim.models.scenario import Scenario
-from wbsim.sim.param import Origin
+from wbsim.sim.param import Number, Origin
 
 TEXT = """title = "t"
 [scenario]
@@ -205,9 +205,15 @@ def times_and_rates(spec: Any) -> dict[str, Any]:
     return {n.path: n.value for n in spec.numbers() if n.unit in ("ns", "B/s")}
 
 
+def amounts(number: Number) -> tuple[Any, Any, Any]:
+    """Return the value of *number*, and its range if it is assumed."""
+    given = number.provenance
+    return (number.value, None, None) if given is None else (number.value, given.low, given.high)
+
+
 @pytest.mark.parametrize("machine", ["p13-vm", "n10-vm", "w25-server", "loop-vm"])
 def test_device_twice_as_fast_halves_times_and_doubles_rates(machine: str) -> None:
-    """The factor applies to members and caches, too.  Other numbers do not change."""
+    """The factor applies to members, caches and the ranges of assumed numbers, and to nothing else."""
 
     def device(*overrides: str) -> Any:
         small = ['filesystem.size="100 GiB"', "filesystem.agcount=4"]
@@ -218,7 +224,8 @@ def test_device_twice_as_fast_halves_times_and_doubles_rates(machine: str) -> No
     for number in once.numbers():
         (other,) = (of for of in twice.numbers() if of.path == number.path)
         by = {"ns": 0.5, "B/s": 2}.get(number.unit, 1)
-        assert other.value == (round(number.value * by) if by != 1 else number.value), number.path
+        for one, two in zip(amounts(number), amounts(other), strict=True):
+            assert two == (round(one * by) if by != 1 and one is not None else one), number.path
     assert times_and_rates(once) or machine == "loop-vm"
     assert times_and_rates(device("machine.device.speed=1")) == times_and_rates(once)
 

@@ -23,7 +23,7 @@ from wbsim.sim.param import Given, Spec, units_of
 def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, object]:
     """Return the entries of *device* and of the devices in it, *speed* times as fast.
 
-    Times (ns) are divided by *speed* and rates (B/s) multiplied; the ranges of assumed values stay.  *device*
+    Times (ns) are divided by *speed* and rates (B/s) multiplied, with the ranges of assumed values.  *device*
     itself does not change.  Without a known ``kind`` the units are not known, so its own values stay.  The
     key ``speed`` uses this.
     """
@@ -38,13 +38,20 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
         elif isinstance(value, list | tuple) and all(isinstance(part, Mapping | Spec) for part in value):
             entries[name] = [at_speed(part, speed) for part in value]
         elif units.get(name) in factors and plain(value) is not None:
-            times = multiply(plain(value), factors[units[name]])
+            factor = factors[units[name]]
             entries[name] = (
-                replace(value, value=times, source=f"{value.source}; at speed {speed:g}")
-                if isinstance(value, Given)
-                else times
+                _given_at_speed(value, factor, speed) if isinstance(value, Given) else multiply(value, factor)
             )
     return entries
+
+
+def _given_at_speed(given: Given, factor: float, speed: float) -> Given:
+    """Return *given* with *factor* times its value and its range."""
+    numbers: dict[str, Any] = {
+        name: None if number is None else multiply(number, factor)
+        for name, number in (("value", given.value), ("low", given.low), ("high", given.high))
+    }
+    return replace(given, source=f"{given.source}; at speed {speed:g}", **numbers)
 
 
 class Drives(NamedTuple):
