@@ -127,7 +127,7 @@ def test_advice_has_the_number_the_rate_and_the_comparison(config: Path, looked_
     looked_at.times.extend([4, 2, 2, 1.04, 1.02, 1])
     advice = advice_of(config, "hashed")
     assert looked_at.numbers == [1, 2, 4, 6, 3]
-    assert advice.text().splitlines()[0] == "two directories: hashed"
+    assert advice.text().splitlines()[0] == "two directories (hashed)"
     assert answer_of(advice.text()) == "4 contexts are enough: 15.38 MiB/s, within 5 % of the 16 with 6"
     assert [(row["by"], row["contexts"]) for row in looked_at.flushers] == [
         ("hash", n) for n in (1, 2, 4, 6, 3)

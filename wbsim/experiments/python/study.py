@@ -28,7 +28,7 @@ from wbsim.experiments.running.plan import PLAN
 from wbsim.experiments.running.results import read_results
 from wbsim.experiments.running.store import refuse_file
 from wbsim.experiments.sweeps.run import precision_of, run_experiment
-from wbsim.experiments.why.advise import REPLICATIONS, Advice, advise_on
+from wbsim.experiments.why.advise import REPLICATIONS, Advice, advise_on, title_of
 from wbsim.experiments.why.sensitivity import Sensitivity, sensitivity
 
 Count = Annotated[int, Field(ge=1, le=100_000)]
@@ -287,7 +287,7 @@ class Study:
             True
         """
         case = self._only_case()
-        title = f"{self.experiment().title}: {case.label}"
+        title = title_of(self.experiment(), case)
         return advise_on(case, title, How(seed, None, jobs), replications, "advise()")
 
     @check_arguments

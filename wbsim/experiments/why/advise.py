@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, Literal
 
-from wbsim.experiments.config.case import Case
+from wbsim.experiments.config.case import Case, Experiment
 from wbsim.experiments.config.experiment import load, smaller
 from wbsim.experiments.config.problems import bad
 from wbsim.experiments.formats.table import figure_text, wrapped
@@ -168,6 +168,11 @@ def _remedy(resource: str) -> str:
     return "less work for this thread, because it uses one processor only"
 
 
+def title_of(experiment: Experiment, case: Case) -> str:
+    """Return the title of advice on *case*, one of *experiment*: its label follows, if there are several."""
+    return f"{experiment.title} ({case.label})" if len(experiment.cases) > 1 else experiment.title
+
+
 def advise(
     config: Path,
     overrides: Sequence[str],
@@ -187,7 +192,7 @@ def advise(
     """
     whole = load(config, overrides)
     case = whole.only_case(variant)
-    title = f"{whole.title}: {case.label}"
+    title = title_of(whole, case)
     if quick:
         case = smaller(config, whole, case, overrides)
     return advise_on(case, title, how, replications, f"{config}: {case.label}")
