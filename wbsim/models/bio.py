@@ -173,9 +173,10 @@ class IoScheduler(Protocol):
         """Take note that *request*, which began at sector *old_start*, has grown at its front."""
 
     def next(self, now_ns: int) -> Request | None:
-        """Return the waiting request that leaves at *now_ns*; at least one waits.  The elevator removes it.
+        """Choose the waiting request that leaves at *now_ns*, and return it; at least one must wait.
 
-        None: none may leave before a request of the device is complete.
+        The scheduler's state moves on, so the request must leave; the elevator removes it.  None: none of
+        those that wait may leave now.  The queue asks again after a completion or an arrival.
         """
 
     def complete(self, request: Request, now_ns: int) -> None:

@@ -375,9 +375,10 @@ class Flushers(Protocol):
         """
 
     def start_background(self, wb: Wb) -> None:
-        """Wake the thread of *wb* for background writeback, and return at once.
+        """Let background writeback of *wb* begin: wake the thread that does it, and return at once.
 
-        The throttle calls this because too many pages are dirty.
+        The throttle calls this because too many pages are dirty.  Depending on the kind, other contexts are
+        written back, too, and nothing happens if no thread is free (pdflush).
         """
 
     def in_progress(self, wb: Wb) -> bool:
@@ -481,7 +482,11 @@ class Names(Protocol):
         """Read an inode without its name, and drop it at once.  Use: `yield from`."""
 
     def unlink(self, caller: Caller) -> Steps:
-        """Run unlink(2) of an empty file whose inode is not cached.  Use: `yield from`."""
+        """Run unlink(2) of the next empty file in the order on disk, whose inode is not cached.
+
+        The inode is read, perhaps from the device, removed and evicted.  This takes time and room in the log;
+        no inode or name becomes free for another file.  Use: `yield from`.
+        """
 
     def remove_name(self, caller: Caller, inode: Any) -> Steps:
         """Remove a name of *inode*, which is cached; the inode stays until `free_inode`.

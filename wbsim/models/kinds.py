@@ -1,7 +1,8 @@
 """The kinds of a component, found by their folder.
 
 A module or package that has a ``SPEC`` and a ``COMPONENT`` is a kind, without registration.  The kinds of a
-folder share its other modules.  The key ``kind`` of a configuration chooses a kind.
+folder share its other modules.  A configuration chooses a kind by the key ``kind``, or an I/O scheduler by
+``scheduler``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ CHOOSES: Final = ("kind", "scheduler")
 
 
 def key_of(spec: type[Any]) -> str:
-    """Return the key by which a configuration chooses the class *spec*, one of `CHOOSES`."""
+    """Return the name of the key by which a configuration chooses the class *spec*, one of `CHOOSES`.
+
+    The name is "scheduler" for an I/O scheduler; for all else it is "kind", also if no key chooses the class.
+    """
     return next((key for key in CHOOSES if key in spec.model_fields), CHOOSES[0])
 
 

@@ -14,7 +14,9 @@ NEWEST_PATCH: Final = 999
 
 
 def bound_of(text: str) -> Release:
-    """Return the first release that *text* names: a series begins with patch level 0, and y is the newest.
+    """Return (major, minor, patch) of the release that *text* names.
+
+    The patch is 0 for a series, and 999 for y, the newest of its series.
 
     >>> bound_of("5.16"), bound_of("5.10.89"), bound_of("6.6.y")
     ((5, 16, 0), (5, 10, 89), (6, 6, 999))

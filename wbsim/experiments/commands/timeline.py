@@ -46,7 +46,7 @@ def execute(arguments: Namespace) -> int:
         print_json({"title": results.title, "runs": runs})
         return 0
     texts = [
-        f"{' '.join([results.title, outcome.variant, *map(str, outcome.point.values())])}\n"
+        f"{results.title} ({', '.join([outcome.variant, *map(str, outcome.point.values())])})\n"
         f"{timeline(outcome, every_s, arguments.figure)}\n"
         for outcome in first
     ]

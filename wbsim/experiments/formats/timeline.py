@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wbsim.experiments.config.problems import bad
-from wbsim.experiments.formats.table import column_texts, table
+from wbsim.experiments.formats.table import WIDTH, column_texts, table
 from wbsim.experiments.results.figures import COLUMNS, FIGURES, Figure
 from wbsim.experiments.results.outcome import Outcome, disks_with_requests
 from wbsim.sim.units import MS, SECTOR_BYTES, S
@@ -97,11 +97,15 @@ def _heading(figure: Figure) -> str:
 
 
 class Column(NamedTuple):
-    """A column of a timeline: its heading, the name of its values with the unit, and the values."""
+    """A column of a timeline: its heading, the name of its values with the unit, and the values.
+
+    ``disk``: the disk to which they belong, or "".
+    """
 
     heading: str
     name: str
     values: NDArray[np.float64]
+    disk: str = ""
 
 
 def columns_of(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> list[Column]:
@@ -123,8 +127,8 @@ def columns_of(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()
     for disk in disks:
         first = f"{disk} " if len(disks) > 1 else ""
         columns += [
-            Column(f"{first}{heading}", f"{disk}_{name}", values)
-            for heading, name, values in _columns_of_disk(outcome, disk, ends)
+            Column(f"{first}{heading}", f"{disk}_{name}", values, disk)
+            for heading, name, values, _ in _columns_of_disk(outcome, disk, ends)
         ]
     return columns
 
@@ -152,16 +156,25 @@ def _name(figure: str) -> str:
 def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> str:
     """Return a line for each interval, and below them the mean and the variation of each disk's write rate.
 
+    If one table would be wider than `WIDTH`, each disk has a separate one below.
+
     *more*: names of figures that are read from the machine, for further columns.
 
     Raises:
         BadInput: the run has no levels, or the number of intervals is 0 or too large.
     """
-    columns = columns_of(outcome, every_s, more)
+    seconds, *columns = columns_of(outcome, every_s, more)
+    whole = _table([seconds, *columns])
+    if whole.index("\n") > WIDTH:
+        disks = dict.fromkeys(column.disk for column in columns)
+        parts = [[column for column in columns if column.disk == disk] for disk in disks]
+        whole = "\n\n".join(_table([seconds, *part]) for part in parts)
+    return "\n".join([whole, "", *_evenness(outcome, intervals_of(outcome, every_s))])
+
+
+def _table(columns: Sequence[Column]) -> str:
     texts = [column_texts([float(value) for value in column.values]) for column in columns]
-    rows = list(zip(*texts, strict=True))
-    header = [column.heading for column in columns]
-    return "\n".join([table(header, rows), "", *_evenness(outcome, intervals_of(outcome, every_s))])
+    return table([column.heading for column in columns], list(zip(*texts, strict=True)))
 
 
 def timeline_document(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> dict[str, object]:

@@ -93,7 +93,7 @@ class Planes:
 
     @property
     def used_ns(self) -> float:
-        """The mean time that a plane worked until now (ns)."""
+        """The time that the planes worked until now, as the mean over all planes (ns)."""
         now, program_ns = self._env.now, self._program_ns
         to_come_ns = sum(min(end - now, program_ns) for end in self._ends.items() if end > now)
         to_come_ns += sum(end - max(begin, now) for begin, end in self._others if end > now)

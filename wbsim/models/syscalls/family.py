@@ -107,7 +107,7 @@ class Family:
             yield child.exits()
 
     def prints(self, ns: int) -> int:
-        """Charge the parent *ns* for a fork or for printing; return *ns*, which it must yield."""
+        """Add *ns* to the parent's time for forks and printing; return *ns*, which it must yield."""
         self.parent.spent.fork += ns
         return ns
 

@@ -89,7 +89,10 @@ class FsMark(Program):
 
     @property
     def share_done(self) -> float:
-        """The share of the loops that are done (0 to 1); 1 once the rest is reckoned."""
+        """The share of the loops that have ended (0 to 1).
+
+        With ``until_steady``: 1 once no file is left to make, because the time of the rest is extrapolated.
+        """
         if self.pace is not None and self.pace.is_over:
             return 1.0
         return len(self.iterations) / self.plan.loops

@@ -213,7 +213,10 @@ class WorkloadSpec(Spec):
 
     @property
     def total_files(self) -> int:
-        """The number of files that the program makes."""
+        """The number of files that all processes write, over all loops; 0 if the program writes no data.
+
+        Files that exist before the run count, too.  A file that several streams of dd write counts for each.
+        """
         raise NotImplementedError
 
     @property

@@ -31,8 +31,9 @@ _LEAST_FREE: Final = 50
 def kept_blocks(blocks: int, descriptor_blocks: int, group_inodes: int) -> int:
     """Return how many of *blocks* mke2fs uses: all, or only full groups if the rest is too small for a group.
 
-    The rest needs bitmaps, an inode table, a copy of the superblock if its number has one, and 50 blocks
-    (ext2fs_initialize).  *descriptor_blocks* and *group_inodes* as in `Geometry`.
+    The rest needs bitmaps, an inode table for *group_inodes* inodes, and 50 blocks (ext2fs_initialize).  If
+    the number of its group has copies, it also needs one of the superblock and of the *descriptor_blocks*:
+    the blocks of descriptors, and those that are reserved for growing.
 
     >>> kept_blocks(3 * 32_768 + 563, 128, 8_192), kept_blocks(3 * 32_768 + 693, 128, 8_192)
     (98304, 98997)
