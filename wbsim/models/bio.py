@@ -23,7 +23,10 @@ DISCARD: Final = "D"
 
 
 class Write(Protocol):
-    """Contiguous sectors to be written: a request as a device sees it."""
+    """A request as a device sees it: contiguous sectors and an ``op``, such as `READ`, `DISCARD` or ``W``.
+
+    ``end_sector`` is the sector behind the last one; a flush has no sectors.
+    """
 
     start_sector: int
     end_sector: int
@@ -31,7 +34,7 @@ class Write(Protocol):
 
     @property
     def sectors(self) -> int:
-        """The length in sectors."""
+        """The length in sectors of 512 B."""
         return self.end_sector - self.start_sector
 
 
@@ -132,18 +135,22 @@ class BlockDevice(Protocol):
     def uses(self) -> dict[str, float]:
         """Return how long (ns) each part of the device was used so far, by name: a link, a head, flash.
 
+        For a part such as flash, whose planes work at once, this is the mean of the planes.
         Empty: the device does not count this.  Results show from these times what limits a run.
         """
         return {}
 
     def submit(self, request: Write, done: Callable[[], None]) -> None:
-        """Start *request*, and return at once; *done* is called when it completes, perhaps now."""
+        """Start *request*, and return at once; *done* is called once, when it completes.
+
+        That may be at this instant, but not before `submit` has returned.
+        """
 
 
 def programmed_bytes(device: BlockDevice) -> int:
     """Return how many bytes the flash of *device* programmed so far, with those that it moved.
 
-    0: the device has no method ``programmed_bytes``, as one without flash.
+    0: the device has no method ``programmed_bytes``, no flash, or has programmed nothing.
     """
     programmed: Callable[[], int] | None = getattr(device, "programmed_bytes", None)
     return 0 if programmed is None else programmed()
@@ -164,7 +171,10 @@ class IoScheduler(Protocol):
         """
 
     def add(self, request: Request, arrival: int) -> None:
-        """Add *request*, which came after *arrival* others of its queue."""
+        """Add *request*, which waits from now on.
+
+        *arrival* is its number, from 1, among all requests that the queue has added; it only grows.
+        """
 
     def remove(self, request: Request) -> None:
         """Remove *request*, which another request has taken in, or which leaves for the driver."""
@@ -180,11 +190,14 @@ class IoScheduler(Protocol):
         """
 
     def complete(self, request: Request, now_ns: int) -> None:
-        """Take note of *request*, which the device has completed; flushes pass by the scheduler."""
+        """Take note that the device has completed *request* at *now_ns*.
+
+        A request that `next` never returned, such as a flush, changes nothing.
+        """
 
     def check(self, requests: list[Request]) -> None:
-        """Check that the scheduler has all *requests*, which wait.
+        """Check that the scheduler has exactly *requests*, all that wait.
 
         Raises:
-            LawBroken: a request is missing, or has another place.
+            LawBroken: a request is missing, has another place, or no longer waits.
         """

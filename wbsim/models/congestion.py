@@ -36,7 +36,10 @@ class Congestion:
         yield PARK
 
     def end(self) -> None:
-        """Wake all sleepers, because a queue left congestion (`models.block.request_pool.RequestList`)."""
+        """Wake all sleepers, because a queue left congestion.
+
+        The pool of that queue's requests calls this (`models.block.request_pool.RequestList`).
+        """
         sleepers = list(self.sleepers)
         self.sleepers.clear()
         for task in sleepers:

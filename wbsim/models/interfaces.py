@@ -38,10 +38,13 @@ class Visits(Protocol):
         """
 
     def leave(self, wb: Wb) -> None:
-        """End the visit to an inode of *wb*."""
+        """End the visit to an inode of *wb*; another thread may visit its device then."""
 
     def gives_up(self) -> bool:
-        """Return whether the thread leaves the current file as it is, because its device is congested now."""
+        """Return whether the thread leaves the current file as it is, because its device is congested now.
+
+        A visit must have begun.
+        """
 
 
 LONG_MAX: Final = (1 << 62) - 1
@@ -85,12 +88,15 @@ class InodeSync:
         self.inode: Inode | None = None
 
     def begin(self, inode: Inode) -> None:
-        """Set I_SYNC: the thread begins to write *inode* back."""
+        """Set I_SYNC: the thread begins to write *inode* back, which it has taken off its list."""
         inode.i_sync = self
         self.inode = inode
 
     def end(self, inode: Inode) -> None:
-        """Clear I_SYNC: *inode* was written back; wake the threads that wait (inode_sync_complete)."""
+        """Clear I_SYNC: *inode* was written back; wake the threads that wait (inode_sync_complete).
+
+        The caller then puts the inode on a list, if it is still dirty.
+        """
         inode.i_sync = None
         self.inode = None
         if self._waiters:
@@ -156,13 +162,19 @@ class Superblock(Protocol):
     cold_extent_ns: int
 
     def folio_pages(self, call_pages: int) -> int:
-        """Return the pages of each folio that a write(2) of *call_pages* pages makes; at least 1."""
+        """Return the pages of each folio that a write(2) of *call_pages* pages makes; at least 1.
+
+        The result is a power of two, at most *call_pages* and the largest folio of the filesystem.
+        """
 
     def has_pages(self) -> None:
         """Count one more inode that has pages, because a clean inode became dirty."""
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until all pages that are under writeback now are clean.  Use: `yield from`."""
+        """Let *thread* sleep until all pages of the superblock that are under writeback now are clean.
+
+        Use: `yield from`.
+        """
 
 
 class Bandwidth(Protocol):
@@ -204,8 +216,8 @@ class Wb(Protocol):
     * ``dirty_exceeded``: the context is over its limit, so its writers ask the throttle more often.
     * ``bandwidth``: the estimates of its device, from which throttling and chunks follow.
 
-    No method takes time: the caller accounts for the time under ``lock``.  The ``account_`` methods leave
-    ``dirty_pages`` of the inodes to the caller.
+    A page that becomes dirty again counts again.  No method takes time: the caller accounts for the time
+    under ``lock``.  The ``account_`` methods leave ``dirty_pages`` of the inodes to the caller.
     """
 
     name: str
@@ -235,25 +247,37 @@ class Wb(Protocol):
         """The number of pages that ever went under writeback, written or not."""
 
     def account_dirtied(self, pages: int) -> None:
-        """Count *pages* pages that became dirty (account_page_dirtied)."""
+        """Count *pages* pages that became dirty, in ``dirty`` and ``dirty_and_writeback``.
+
+        Stands for account_page_dirtied.
+        """
 
     def account_writeback(self, pages: int) -> None:
-        """Count *pages* dirty pages that went under writeback (set_page_writeback)."""
+        """Count *pages* dirty pages that went under writeback (set_page_writeback): ``dirty`` falls."""
 
     def account_clean(self, pages: int) -> None:
-        """Count *pages* pages that were written (end_page_writeback)."""
+        """Count *pages* pages that were under writeback and are clean now (end_page_writeback).
+
+        They move from ``dirty_and_writeback`` to ``written_pages``.
+        """
 
     def account_cancelled(self, pages: int) -> None:
-        """Count *pages* dirty pages that a truncation removed before they were written (account_cleaned)."""
+        """Count *pages* dirty pages that a truncation removed before they were written (account_cleaned).
+
+        They move from ``dirty`` and ``dirty_and_writeback`` to ``cancelled_pages``.
+        """
 
     def add(self, inode: Inode, now_ns: int) -> None:
         """Put *inode*, which became dirty at *now_ns*, on b_dirty as its youngest (__mark_inode_dirty).
 
-        *inode* must be on no list.  Its ``dirtied_when`` is set.
+        *inode* must be on no list.  Its ``dirtied_when`` becomes *now_ns*.
         """
 
     def give_back(self, inode: Inode) -> None:
-        """Put *inode*, which is on no list and still dirty, back on b_dirty; its age decides its place."""
+        """Put *inode*, which is on no list and still dirty, back on b_dirty.
+
+        Its ``dirtied_when`` stays, and decides its place.
+        """
 
     def take_off(self, inode: Inode) -> None:
         """Take *inode* off its list, if any: an fsync(2) writes it, or a truncation makes it clean."""
@@ -266,7 +290,10 @@ class Wb(Protocol):
         """
 
     def holds(self, inodes: deque[Inode], superblock: Superblock | None) -> bool:
-        """Return whether *inodes*, one of the lists, holds an inode; *superblock* as in `queue_io`."""
+        """Return whether *inodes*, one of the lists, holds an inode.
+
+        Where each superblock has separate lists, only inodes of *superblock* count; None: all count.
+        """
 
     def take(self, superblock: Superblock, now_ns: int) -> Inode | None:
         """Take the first inode of *superblock* off b_io; None if there is no such inode.
@@ -279,7 +306,11 @@ class Wb(Protocol):
         """Put *inode*, still dirty and on no list, on b_more_io, where it waits for its next turn."""
 
     def check(self) -> None:
-        """Check that each dirty inode is on one of the lists; raise `LawBroken` otherwise."""
+        """Check that each inode on the lists is there once, is dirty and belongs to this context.
+
+        Raises:
+            LawBroken: an inode breaks this, or is being written back.  Or more pages are listed than counted.
+        """
 
     def __len__(self) -> int: ...
 
@@ -296,7 +327,7 @@ class Dirtier(Protocol):
     nr_dirtied: int
 
     def dirtied(self, pages: int) -> None:
-        """Count *pages* more dirtied pages."""
+        """Add *pages* to ``nr_dirtied``; the caller counts them in their context (`Wb.account_dirtied`)."""
 
 
 class Throttle(Protocol):
@@ -310,38 +341,48 @@ class Throttle(Protocol):
     ) -> None:
         """Start the throttle of all contexts *wbs* and their *flushers*; called once.
 
-        *write_back* lets a writer write back, and *congestion_wait* lets it wait for queues.
+        *write_back* lets a writer write back, and *congestion_wait* lets it wait for queues.  Throttling from
+        3.2 on uses neither.
         """
 
     def dirtier(self) -> Dirtier:
-        """Return the account of a new writer.
+        """Return the account of a new writer, in which no page is counted yet.
 
         Each process has one, and a child begins with a new one.
         """
 
     def poll_pages(self, wb: Wb, dirtier: Any) -> int:
-        """Return the dirtied pages at which *dirtier*, after a write to *wb*, must call `balance`.
+        """Return the ``nr_dirtied`` of *dirtier* from which on its writer must call `balance`.
 
-        A write(2) dirties pages up to this number without any other look at the thresholds (`Writer.due`).
+        *wb* is the context to which it wrote last.  A write(2) dirties pages up to this number without any
+        other look at the thresholds (`Writer.due`).
         """
 
     def balance(self, thread: Thread, wb: Wb, dirtier: Any) -> Steps:
         """Hold *thread* back, if too much is dirty: let it sleep or write back.  Use: `yield from`.
 
-        Background writeback may start.  The account *dirtier* is settled (balance_dirty_pages).
+        Background writeback may start.  The account *dirtier* is settled (balance_dirty_pages): as a rule its
+        ``nr_dirtied`` is 0 then.
         """
 
     def passes(self, wb: Wb, dirtier: Any) -> bool:
         """Return whether `balance` would not hold the thread back; no time passes (BDP_ASYNC).
 
         If so, the account is that of a thread that `balance` has let pass.  Background writeback may start.
+        In throttling to 3.1, which lacks BDP_ASYNC, the result is always False, and nothing changes.
         """
 
     def wrote(self, wb: Wb, since_ns: int) -> None:
-        """Update the estimate of *wb*'s write bandwidth after a slice of its flusher, begun at *since_ns*."""
+        """Update the estimate of *wb*'s write bandwidth after a slice of its flusher, begun at *since_ns*.
+
+        This happens at most every 200 ms, and not in eras that estimate no bandwidth.
+        """
 
     def share(self, wb: Wb, pages: int) -> int:
-        """Return the part (pages) of a threshold of *pages* pages that is *wb*'s."""
+        """Return the part (pages) of a threshold of *pages* pages that is *wb*'s.
+
+        The part follows from the pages of all contexts that were written recently.  A single context has all.
+        """
 
 
 CongestionWait = Callable[["Thread", int], Steps]
@@ -361,7 +402,7 @@ class Flushers(Protocol):
 
     @property
     def threads(self) -> list[Thread]:
-        """All threads that were made."""
+        """All threads that were made, also those that have ended."""
 
     @property
     def alive(self) -> int:
@@ -384,7 +425,8 @@ class Flushers(Protocol):
     def in_progress(self, wb: Wb) -> bool:
         """Return whether writeback of *wb* runs or is about to run.
 
-        A throttled writer starts background writeback only if it does not.
+        With pdflush, this is only while one of its threads writes an inode of the device.  A throttled writer
+        starts background writeback only if the result is False.
         """
 
     def queue(self, wb: Wb, work: Work) -> Completion | None:
@@ -431,8 +473,9 @@ class Caller:
 class Names(Protocol):
     """The directories and inodes of a filesystem.
 
-    *caller* is the process in a system call; each call covers its ``lead_ns``.  `MountedSuperblock` has the
-    inodes by path; the process changes these paths, and not the methods here.
+    *caller* is the process in a system call; each call covers its ``lead_ns``.  The methods add their own
+    processor time to ``spent`` of the thread.  `MountedSuperblock` has the inodes by path; the process
+    changes these paths, and not the methods here.
     """
 
     def root(self) -> Any:
@@ -448,9 +491,10 @@ class Names(Protocol):
         """
 
     def new_inode(self, cpu: int, directory: Any) -> Inode:
-        """Return the inode of a file that existed in *directory* before the run.
+        """Return the inode of a file that existed in *directory* before the run; no time passes.
 
-        *cpu* chooses its writeback context, as the processor that runs creat(2) does.
+        The inode counts as cached.  *cpu* chooses its writeback context, as the processor that runs creat(2)
+        does.
 
         Raises:
             NoSpace: no block or inode is free for the file or its name.
@@ -476,10 +520,19 @@ class Names(Protocol):
         """
 
     def look_up(self, caller: Caller) -> Steps:
-        """Look up the name of an inode that is not cached, and cache the inode.  Use: `yield from`."""
+        """Look up the name of the next file in the order on disk, whose inode is not cached, and cache it.
+
+        Use: `yield from`.  The inode is read, perhaps from the device.
+        """
 
     def bulkstat(self, caller: Caller) -> Steps:
-        """Read an inode without its name, and drop it at once.  Use: `yield from`."""
+        """Read the next inode in the order of the numbers, without its name, and drop it at once.
+
+        Use: `yield from`.  The device reads nothing here.  Only XFS has bulkstat.
+
+        Raises:
+            NotImplementedError: the filesystem is an ext4.
+        """
 
     def unlink(self, caller: Caller) -> Steps:
         """Run unlink(2) of the next empty file in the order on disk, whose inode is not cached.
@@ -498,7 +551,10 @@ class Names(Protocol):
         """Give *inode* another name; `Process.rename` removes the inode that had it.  Use: `yield from`."""
 
     def free_inode(self, thread: Thread, inode: Any) -> Steps:
-        """Free *inode*, which has neither a name nor a block, after its last close(2).  Use: `yield from`."""
+        """Free *inode*, which has neither a name nor a block, after its last close(2).  Use: `yield from`.
+
+        The inode no longer counts as cached.  Its number does not become free for another file.
+        """
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -530,14 +586,15 @@ class Filesystem(Protocol):
     def write(self, inode: Any, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices*, *call_pages* pages with each write(2), in no time.
 
-        Returns the number of pages that were written, and how many of them were clean.  The caller counts the
-        clean ones as with `append`.  If not all were written, `make_way` is due before the rest.
+        Returns the number of pages that were written, from the first on, and how many of them were clean.
+        The caller counts the clean ones as with `append`.  If not all were written, `make_way` is due before
+        the rest.
         """
 
     def make_way(self, thread: Thread, inode: Any) -> Steps:
-        """Do the work without which a write cannot go on.  Use: `yield from`.
+        """Do the work without which a `write` that stopped cannot go on.  Use: `yield from`.
 
-        The work zeroes the old end of the file, or finds free blocks.
+        The work zeroes the old end of the file, or finds free blocks.  The caller then calls `write` again.
 
         Raises:
             NoSpace: no block is free, even after all the work that frees blocks.
@@ -546,14 +603,15 @@ class Filesystem(Protocol):
     def writes_at_once(self, inode: Any, indices: NDArray[np.int64]) -> int:
         """Return how many pages at *indices*, from the first on, could be written now, without a wait.
 
-        Nothing changes.  A wait for the inode's lock, and a page that needs `make_way`, end the count.
+        Nothing changes.  A wait for the inode's lock, and a page that needs `make_way`, end the count.  The
+        result is 0, too, if too few blocks are free, or if the pages are not kept one by one (`layouts`).
         """
 
     def write_lock(self, thread: Thread, inode: Any, pages: NDArray[np.int64], calls: int) -> Steps | None:
         """Take the inode's lock for a moment, before write(2) makes *pages* (numbers) dirty.
 
-        *calls*: the number of write(2)s that begin with these.  None: without a wait.  Otherwise, yield the
-        result; the lock is free again then.
+        *calls*: the number of write(2)s that begin with these pages; 0: they are the rest of one.  None: no
+        wait was necessary.  Otherwise, yield the result; the lock is free again then.
         """
 
     def size_of(self, inode: Any) -> int:
@@ -563,15 +621,19 @@ class Filesystem(Protocol):
         """Return whether the file of *inode* has pages or blocks, even behind its end."""
 
     def close(self, inode: Any, has_name: bool = False) -> None:
-        """Handle the last close(2) of a file, in no time; a file that *has_name* may be opened again."""
+        """Handle the last close(2) of a file, in no time; a file that *has_name* may be opened again.
+
+        The file gives up the blocks that it kept for its growth, but not those of fallocate(2).
+        """
 
     def reopen(self, inode: Any) -> None:
         """Handle open(2), in no time, of a file that has a name and that no process has open."""
 
     def lay_out(self, inode: Any, pages: int, extents: int) -> None:
-        """Give *inode* the blocks of *pages* pages in *extents* extents of equal length, before the run.
+        """Give *inode*, an empty file, *pages* pages in *extents* extents of equal length, before the run.
 
-        The blocks count as written, not as unwritten, and no time passes.
+        The last extent may be shorter, and there are more if the free blocks do not lie together.  The blocks
+        count as written, not as unwritten, and no time passes.
 
         Raises:
             NoSpace: the filesystem has too few free blocks.
@@ -580,7 +642,7 @@ class Filesystem(Protocol):
     def preallocate(self, thread: Thread, inode: Any, pages: int, keeps_size: bool) -> Steps:
         """Give unwritten blocks to all holes among the first *pages* pages of the open *inode*.
 
-        Use: `yield from`; it is fallocate(2).  The file becomes as long, unless *keeps_size*
+        Use: `yield from`; it is fallocate(2).  A shorter file becomes as long, unless *keeps_size*
         (FALLOC_FL_KEEP_SIZE).
 
         Raises:
@@ -591,7 +653,8 @@ class Filesystem(Protocol):
         """Make *inode* *pages* pages long (ftruncate(2)).  Use: `yield from`.
 
         If the file becomes shorter, *thread* first waits for its writeback.  The blocks behind are free then,
-        and dirty pages behind the end count as cancelled (`Wb.account_cancelled`).
+        and dirty pages behind the end count as cancelled (`Wb.account_cancelled`).  A file that becomes
+        longer gets a hole.
         """
 
     def forget(self, inode: Any) -> None:
@@ -600,11 +663,15 @@ class Filesystem(Protocol):
     def writes_before_close(self, inode: Any) -> bool:
         """Return whether close(2) must start the writeback of *inode*, because it was truncated.
 
-        The caller then does so; the answer is True only once.
+        The caller then does so.  The answer is True only once for each truncation, and only if pages of
+        *inode* have no blocks yet.
         """
 
     def writes_before_rename(self, inode: Any) -> bool:
-        """Return whether a rename of *inode* over another file first starts the writeback of *inode*."""
+        """Return whether a rename of *inode* over another file first starts the writeback of *inode*.
+
+        An ext4 with auto_da_alloc does so if pages of *inode* have no blocks yet.
+        """
 
     def write_pages(self, thread: Thread, inode: Any, wbc: WritebackControl) -> Steps:
         """Write dirty pages of *inode*: allocate, build bios and submit them.  Use: `yield from`.
@@ -616,20 +683,22 @@ class Filesystem(Protocol):
     def converts(self, inode: Any) -> bool:
         """Return whether a worker converts pages of *inode* that are under writeback now.
 
-        fsync(2) then also waits for the wake-up of this worker.
+        fsync(2) then also waits for the wake-up of this worker.  For a file whose pages are not kept one by
+        one (`layouts`), the result says only whether the filesystem allocates unwritten blocks.
         """
 
     def wait_for_writeback(self, thread: Thread, inode: Any) -> Steps:
         """Let *thread* sleep until the pages of *inode* that are under writeback now are clean.
 
-        Use: `yield from` (filemap_fdatawait).
+        Use: `yield from` (filemap_fdatawait).  For a file whose pages are not kept one by one (`layouts`),
+        the thread waits for the pages of all files of the filesystem.
         """
 
     def sync_fs(self, thread: Thread) -> Steps:
         """Let *thread* sleep until everything that was logged by now is on disk.  Use: `yield from`."""
 
     def commit_inode(self, thread: Thread, inode: Any, datasync: bool) -> Steps:
-        """Wait until the last change of *inode* is in the log on disk, and the disk's cache is flushed.
+        """Let *thread* wait until the last change of *inode* is in the log; then flush the disk's cache.
 
         Use: `yield from`.  *datasync*: a change of time stamps alone does not count (fdatasync(2)).
         """
@@ -645,10 +714,13 @@ class Filesystem(Protocol):
         """Check that no block is in two places and no page is lost; raise `LawBroken` otherwise."""
 
     def layouts(self) -> Sequence[Any]:
-        """Return the files whose pages are kept one by one (`PagedFile`), oldest first, for results."""
+        """Return the files whose pages are kept one by one (`PagedFile`), oldest first, for results.
+
+        A short file to which only `append` has written is as a rule not among them.
+        """
 
     def extents_per_file(self) -> tuple[int, ...]:
-        """Return the number of extents of each file of `layouts`."""
+        """Return the number of extents of each file of `layouts`, in the same order."""
 
 
 # -- the block layer -------------------------------------------------------------------------------------
@@ -665,7 +737,10 @@ class PlugCallback(Protocol):
 
 
 class Thread(Protocol):
-    """A task as the block layer sees it: it submits bios, and may have a plug (current->plug)."""
+    """A task as the block layer sees it: it submits bios, and may have a plug (current->plug).
+
+    The methods add the processor time that they take to ``spent``.
+    """
 
     task: Task
     spent: Spent
@@ -678,7 +753,10 @@ class Thread(Protocol):
         """
 
     def finish_plug(self) -> Iterable[Wait]:
-        """Issue the plug's requests, and close the plug.  Use: `yield from thread.finish_plug()`."""
+        """Issue the plug's requests, and close the plug, which is open.
+
+        Use: `yield from thread.finish_plug()`.
+        """
 
     def flush_plug(self) -> Iterable[Wait]:
         """Issue the requests of the plug, which is open and stays open.  Use: `yield from`."""

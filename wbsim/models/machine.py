@@ -102,6 +102,8 @@ class Machine:
     def run(self) -> None:
         """Run until the last program ends, with the sync(2) that may follow; then `check`.
 
+        A program that is ``endless`` is not waited for.
+
         Raises:
             GiveUp: the run did not end by the scenario's ``give_up``.
             Standstill: the clock does not move any more.
@@ -115,7 +117,7 @@ class Machine:
     def watch(self, every_ns: Callable[[], int], look: Callable[[], object]) -> None:
         """Call *look* repeatedly while tasks live; *every_ns* returns the time (ns) until the next call.
 
-        Observers do not change the run.
+        The first call also comes after such a time.  Observers do not change the run.
         """
         env = self.env
 
@@ -129,7 +131,8 @@ class Machine:
     def process(self, name: str) -> Process:
         """Return a new process called *name*, whose system calls take their mean times.
 
-        No other thread may have this name.  Code of a user makes these calls, and starts the process's task.
+        No other thread may have this name, by which results keep threads.  Code of a user makes these calls,
+        and starts the process's task.
         """
         return self.calls.process(self.thread(name), Draws(np.ones), Latencies())
 
@@ -197,7 +200,10 @@ def build(
 
     *primitives* are the environment and the spinlock.  *signals* are the tracepoints to which the machine
     emits.  The defaults are the primitives of the chosen engine, signals without observers, and the usual
-    *lengths* of steps.
+    *lengths* of steps.  No time has passed yet.
+
+    Raises:
+        NoSpace: the files that exist at the start find no room.
     """
     primitives = primitives or PRIMITIVES[engine(COMPILED)]
     streams = Streams(seed, replication)

@@ -171,7 +171,7 @@ class MachineSpec(Spec):
         return next((name for name, array in self.arrays.items() if disk in array.members), None)
 
     def device_of(self, name: str) -> DeviceSpec | ArrayFacts:
-        """Return the device spec of the disk *name*, or the facts of the array *name*."""
+        """Return the device spec of the disk *name*, or the `ArrayFacts` of the array *name*."""
         if name in self.disks:
             return self.disks[name].device
         array = self.arrays[name]
@@ -380,9 +380,10 @@ class Scenario(Spec):
         return f"/{tops.pop()}" if len(tops) == 1 else mount_point
 
     def laid_out(self, name: str) -> Iterator[tuple[str, int, int]]:
-        """Yield the path, the pages and the extents of each file that the mount *name* has at the start.
+        """Yield the path, pages and extents of each file that the mount *name* has under a path at the start.
 
-        A file that several programs overwrite is there once, in its largest size.
+        These are the files of ``contents``, and those that programs overwrite, in one extent.  A file that
+        several of them name is there once, in its largest size.  The empty ``files`` have no paths.
         """
         root = self.root_of(name)
         contents = {plain_path(posixpath.join(root, file.path)): file for file in self.mounts[name].contents}
@@ -395,7 +396,7 @@ class Scenario(Spec):
             yield path, -(-size // PAGE_BYTES), contents[path].extents if path in contents else 1
 
     def first_bytes(self) -> Iterator[tuple[str, int]]:
-        """Yield the name of each mount, and where its part of its disk begins (bytes)."""
+        """Yield the name of each mount, and where on its disk its filesystem begins (bytes from 0)."""
         ends: dict[str, int] = {}
         for name, mount in self.mounts.items():
             yield name, ends.get(mount.disk, 0)

@@ -44,7 +44,8 @@ def choose(root: Path = _ROOT) -> bool:
     """Return whether the compiled modules run; if so, later imports take them in place of their sources.
 
     *root* is the folder of wbsim, with whose sources the libraries must agree.  The environment variable
-    `VARIABLE` names the engine; if it is not set, the compiled modules run if they are built.
+    `VARIABLE` (WBSIM_ENGINE) names the engine, one of `ENGINES`; ``simpy`` and ``light`` run the sources.
+    If the variable is not set or is empty, the compiled modules run if they are built.
 
     The sources run if Numba is switched off (NUMBA_DISABLE_JIT): rules that both Numba and the libraries
     compile take no arrays in the libraries.

@@ -131,7 +131,7 @@ class Scheduler(ABC):
     def work(self, task: Task, ns: int) -> Steps:
         """Let *task* work for *ns* in user mode, where it can be preempted at any time.  Yield the result.
 
-        While another task has the processor, the end of the work moves back by that time.  The caller charges
+        If another task has the processor meanwhile, the work ends later by that time.  The caller charges
         *ns* to a path (`models.time_accounting`).
         """
 
@@ -312,7 +312,7 @@ class Environment:
     def start(self, task: Task, steps: Steps, delay_ns: int = 0) -> Task:
         """Let *task* run *steps*, beginning *delay_ns* from now; return *task*.
 
-        With a scheduler, it asks for a processor only then.  `live_tasks` counts it until its steps end.
+        A task with a scheduler asks for a processor only then.  `live_tasks` counts *task* until *steps* end.
         *task* must not have other steps that have not ended.
         """
         task.steps = steps
@@ -369,8 +369,8 @@ class Environment:
     def run(self, deadline_ns: int | None = None) -> None:
         """Run until the agenda is empty.
 
-        *deadline_ns* is the give-up time (None: none).  A run that is not over by then fails, because the
-        timers of a deadlocked model would tick for ever.
+        *deadline_ns* is the give-up time, a time of the clock (None: none).  A run that is not over by then
+        fails, because the timers of a deadlocked model would tick for ever.
 
         Raises:
             GiveUp: an entry is due after *deadline_ns*.

@@ -69,11 +69,14 @@ def _passed_over(
 def ended_by_signals() -> Iterator[list[int]]:
     """Let SIGTERM and SIGHUP raise `Ended` in the body, so that the program can clean up.
 
-    A signal that is ignored (nohup) stays ignored.  Outside the main thread nothing changes, and the list is
-    empty.  No signal is lost (`_passed_over`).
+    SIGINT raises `KeyboardInterrupt`, as usual.  A signal that is ignored (nohup) stays ignored, and a
+    handler that the program has set stays.  The old handlers come back after the body.  If Python ignores
+    the exception, as in a destructor, the signal is raised again a little later.
 
-    The context value is the list of the numbers of the signals that came, SIGINT included.  A library may
-    have replaced the exception of a signal by another exception, as pydantic does where a class is made.
+    The context value is a list of the numbers of the signals that came, SIGINT included, which grows
+    in the body.  A library may replace the exception of a signal, as pydantic does where a class is made; the
+    list has that signal, too.
+    Outside the main thread nothing changes, and the list stays empty.
     """
     if threading.current_thread() is not threading.main_thread():
         yield []
@@ -117,9 +120,10 @@ def hear_signals() -> None:
 def between_events(env: Clock) -> Iterator[None]:
     """Turn SIGINT in the body into an event of *env* that is due at once and raises `KeyboardInterrupt`.
 
-    The signals of `ended_by_signals` become events, too.  So no event is left half done.  No exception comes
-    in the middle of compiled arithmetic, which would take the exception for a lack of memory and abort.
-    Outside the main thread nothing changes, nor does a signal for which the program has set a handler.
+    Inside `ended_by_signals`, SIGTERM and SIGHUP become such events, too, and raise `Ended`.  So no event is
+    left half done.  No exception comes in the middle of compiled arithmetic, which would take the exception
+    for a lack of memory and abort.  Outside the main thread nothing changes.  A signal for which the program
+    has set another handler is not changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

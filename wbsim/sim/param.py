@@ -82,7 +82,7 @@ def specified(value: Any, source: str) -> Given:
 
 
 def followed(value: Any, source: str) -> Given:
-    """Return *value* as a `Followed`: another key decides it, by the rule in *source*."""
+    """Return *value* as a `Followed` ("specified"): another key decides it, by the rule in *source*."""
     return Followed(value, Origin.SPECIFIED, source)
 
 
@@ -92,7 +92,7 @@ def measured(value: Any, source: str) -> Given:
 
 
 def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
-    """Return a value that was fitted to *targets*, rows of published.csv, by the command in *source*.
+    """Return a value that was fitted to *targets*, names of rows of published.csv, by a command in *source*.
 
     Without a command the value was set by hand, as *source* says.
     """
@@ -102,7 +102,7 @@ def calibrated(value: Any, source: str, targets: tuple[str, ...]) -> Given:
 def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ...] = ()) -> Given:
     """Return a value that is not known, with the range from *low* to *high* in which it may lie.
 
-    The range includes its ends.  *source* gives the reason for the value.  *targets* are rows of
+    The range includes its ends.  *source* gives the reason for the value.  *targets* are names of rows of
     published.csv that had been seen when the value was chosen.
     """
     return Given(value, Origin.ASSUMED, source, low, high, targets)
@@ -110,6 +110,8 @@ def assumed(value: Any, source: str, low: Any, high: Any, targets: tuple[str, ..
 
 def bare(value: Any) -> Any:
     """Return *value* and all values in it without their provenance.
+
+    Tables become new dicts, and tuples become lists.  A `Spec` is returned as it is.
 
     >>> bare({"size": specified(4096, "mkfs"), "names": ("a", "b")})
     {'size': 4096, 'names': ['a', 'b']}
@@ -154,7 +156,7 @@ class Unit(NamedTuple):
 
 
 def number(value: object) -> object:
-    """Return *value* unchanged; specs check a number without a unit this way.
+    """Return *value* unchanged; specs check a number without a unit this way, before its type and range.
 
     Raises:
         ValueError: *value* is a flag or a text.
@@ -421,5 +423,5 @@ def unit_of(field: FieldInfo) -> str:
 
 
 def units_of(spec: type[Spec]) -> Mapping[str, str]:
-    """Return the unit of each field of *spec*, for a table of a configuration; see `unit_of`."""
+    """Return the units of the fields of *spec* by name, as `unit_of` has them; a nested spec has 1."""
     return {name: unit_of(field) for name, field in spec.model_fields.items()}

@@ -90,7 +90,7 @@ class StockEnvironment:
         self._schedule(task.wakeup, task.rank, delay_ns)
 
     def call_at(self, when_ns: int, rank: int, act: Callable[[], object]) -> None:
-        """Call *act* at *when_ns*; of the events of that instant, the lowest *rank* comes first."""
+        """Call *act* at *when_ns*, in the order of *rank* (lowest first); see `Environment.call_at`."""
         event = self._simpy.event()
 
         def call(_: simpy.Event) -> None:
@@ -109,6 +109,7 @@ class StockEnvironment:
         Raises:
             GiveUp: an event is due after *deadline_ns*.
             Standstill: the clock does not move any more.
+            CallError: a task's call failed, and the task has not caught the error.
         """
         peek, step = self._simpy.peek, self._simpy.step
         last = FAR_NS if deadline_ns is None else deadline_ns
@@ -128,7 +129,7 @@ class StockEnvironment:
         return self._schedule(self._simpy.event(), rank, delay_ns)
 
     def resource(self) -> simpy.Resource:
-        """Return a SimPy resource with one slot."""
+        """Return a SimPy resource with one slot, of which a lock is made."""
         return simpy.Resource(self._simpy, capacity=1)
 
     def _schedule(self, event: simpy.Event, rank: int, delay_ns: int) -> simpy.Event:
@@ -172,7 +173,10 @@ class StockEnvironment:
                 yield from wait.serve()  # type: ignore[union-attr]
 
     def parked(self, task: Task) -> Iterator[Any]:
-        """Wait until *task* is resumed, then arm its next wake-up.  Use: `yield from`, in a SimPy process."""
+        """Wait until *task* is resumed, and then give it a new event ``wakeup`` for the next time.
+
+        Use: `yield from`, in a SimPy process.
+        """
         yield task.wakeup
         task.wakeup = self._simpy.event()
 

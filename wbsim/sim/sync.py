@@ -130,10 +130,10 @@ class LockClass:
 
 
 def spins(task: Task, lock: str, cause: str, spun_ns: int) -> None:
-    """Account that *task* has spun *spun_ns* for the lock with the name *lock*, in all its counters.
+    """Account that *task* has spun *spun_ns* for the lock with the name *lock*, in the times of *task*.
 
-    The counters are those of spinning and of waits.  *cause* is `waiting_for` this lock: the cause of the
-    task's longest wait, if this is the longest.
+    The times are ``spin_ns``, ``spun_ns``, ``waited_ns`` and, if this wait is the longest one,
+    ``longest_wait_ns``.  Then *cause*, which is `waiting_for` the lock, becomes ``longest_wait``.
     """
     task.spin_ns += spun_ns
     task.spun_ns[lock] = task.spun_ns.get(lock, 0) + spun_ns
@@ -175,9 +175,9 @@ class WakeUps:
     def wake(self, env: Environment, task: Task, waker: Task | None = None) -> int:
         """Wake *task*, which runs after the time of one wake-up; return the time that this takes its waker.
 
-        The caller must wait for that time (ns), and account for it, as locks do in ``waking_ns``.  It is 0 if
-        *task* has no processor yet, because only an idle processor needs an interrupt.  *waker*: the task
-        that wakes *task*, if any.
+        The caller must wait for that time (ns), and account for it, as locks do in ``waking_ns``.  The time
+        is 0 if *task* has no processor yet, because only an idle processor needs an interrupt.  *waker*: the
+        task that wakes *task*, if any.
         """
         env.wake(task, self.next_ns(), waker)
         return self.waker_ns if task.on_cpu else 0
@@ -198,7 +198,7 @@ def _forget(owner: Task, stop: Callable[[], object]) -> None:
 class SpinLock:
     """A lock whose waiters use processor time; see `HandOff` for ticket locks and queued locks.
 
-    A release that is an event has the rank *urgent*.
+    A release that is an event has the rank *urgent*.  Waits are counted under *name*.
     """
 
     __slots__ = (
@@ -304,8 +304,9 @@ class Line:
     def write(self, task: Task, writes: int, then_ns: int = 0) -> int | Park:
         """Take the lock, write to one line *writes* times, and work for *then_ns*.  Yield the result.
 
-        The result is a time (ns) if the lock is free, else SPIN.  If other tasks write too, each write must
-        fetch the line; otherwise only the first write must.  *writes* is at least 1.
+        The result is a time (ns) if the lock is free, else SPIN.  The writes take place under the lock.  If
+        other tasks write too, each write must fetch the line; otherwise only the first write must.  *writes*
+        is at least 1.
         """
         fetch_ns = self.fetch_ns(task)
         hold_ns = fetch_ns + (writes - 1) * self._own_ns if self.lock.free else writes * fetch_ns
@@ -364,7 +365,8 @@ class Mutex:
     def wait(self, task: Task) -> Park:
         """Let *task* wait for the lock, after a failed `try_acquire`.  Yield the result: then *task* owns it.
 
-        It spins if the owner runs now, and otherwise sleeps.
+        *task* spins if the owner runs now, and otherwise sleeps.  The lock counts the time that *task* spins,
+        and the scheduler the time that it sleeps.
         """
         owner = self._owner
         assert owner is not None, f"{self.name}: wait() needs a failed try_acquire() before"
@@ -848,7 +850,7 @@ class Completion:
         self.done = False
 
     def wait(self, task: Task) -> Steps:
-        """Let *task* sleep until the event has happened; it goes on at once if it has.  Use: `yield from`."""
+        """Let *task* sleep until the event has happened; after the event, do nothing.  Use: `yield from`."""
         if not self.done:
             self._waiters.append(task)
             task.waits_for = self._cause

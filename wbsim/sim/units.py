@@ -38,6 +38,8 @@ _QUANTITY: Final = re.compile(
 def parse(text: str, kind: str) -> int:
     """Return *text*, such as ``"16 GiB"``, in the base unit of *kind*: ``time`` ns, ``size`` B, ``rate`` B/s.
 
+    *text* has a number, perhaps with an exponent (``1e3``), and a unit of this kind in `SCALES`.
+
     >>> parse("16 GiB", "size"), parse("1.5 ms", "time")
     (17179869184, 1500000)
 

@@ -230,6 +230,13 @@ def test_device_twice_as_fast_halves_times_and_doubles_rates(machine: str) -> No
     assert times_and_rates(device("machine.device.speed=1")) == times_and_rates(once)
 
 
+def test_time_that_is_no_number_is_refused_at_any_speed() -> None:
+    """The error names the key, as it does without ``speed``."""
+    device = '{like = "sata-ssd", speed = 2, program_time = "fast"}'
+    with pytest.raises(BadInput, match=r"device.program_time: .*fast"):
+        parse(SMALL.format(machine="p13-vm"), "x.toml", [f"machine.device={device}"])
+
+
 @pytest.mark.parametrize("speed", ["0", "-1", '"fast"', "true", "1e9"])
 def test_device_speed_outside_of_its_range_is_refused(speed: str) -> None:
     """The speed is a number from 0.001 to 1000."""

@@ -25,7 +25,7 @@ NEWEST = "6.18"
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the command line; None: not given."""
+    """The options of the command line; None: not given.  ``device`` is "major,minor", as of `device_of`."""
 
     device: str | None = None
     kernel: str | None = None

@@ -34,9 +34,9 @@ class Episode:
     def withdraw(self, verdict: Verdict) -> None:
         """Take the judgements of this episode out of *verdict*, which is changed in place.
 
-        The decisions count as ``unjudged`` and ``inside_plug``, and the mismatches of the episode are
-        dropped.  The replay calls this when an unplug proves hidden requests.  The episode and its requests
-        become hidden, and the counts of the episode 0.
+        The decisions count as ``unjudged`` and ``inside_plug``, and those that were ``request_unseen`` become
+        ``inside_plug``.  The mismatches of the episode are dropped.  The replay calls this when an unplug or
+        a merge proves hidden requests.  The episode and its requests become hidden, and its counts 0.
         """
         self.hidden = True
         for request in self.requests:

@@ -60,7 +60,9 @@ class Event(NamedTuple):
 class Rwbs(NamedTuple):
     """The meaning of the rwbs letters of a bio: blk_fill_rwbs (kernel/trace/blktrace.c).
 
-    ``op`` is the letter of the operation, such as "W", "R" or "D"; a secure erase is "DE".
+    ``op`` is the letter of the operation, such as "W", "R" or "D"; a secure erase is "DE".  ``sync``: the bio
+    is synchronous.  ``meta``: the bio has M, for metadata.  ``flushes``: it is a flush, or has PREFLUSH or
+    FUA.
     """
 
     op: str

@@ -197,7 +197,8 @@ def _move(task: _Task | None, event: Event) -> Moved:
 def steps_of(events: Iterable[Event], scheduler: str | None) -> Iterator[Step]:
     """Yield the steps of *events* in the order in which they become certain; a task's steps keep their order.
 
-    *events*: those of a capture, in its order.  `replay` and `what_if` take the steps.
+    *events*: those of a capture, in its order; an error in reading them is passed on.  `replay` and `what_if`
+    take the steps.
 
     *scheduler*: that of the queue; None counts as "none".  With any other one, a flush of the plug inserts
     its requests even if the task does not sleep.  So a sleep is then unknown, unless the event says so.

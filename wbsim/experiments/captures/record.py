@@ -167,9 +167,10 @@ def _tracefs() -> Iterator[Path]:
 def own_instance(root: Path, buffer_mib: int, events: Sequence[str] = EVENTS) -> Iterator[Path]:
     """Yield the directory of a new tracefs instance, which records *events*; remove it after the body.
 
-    *root* is the mount point of tracefs.  *buffer_mib*: the buffer of each processor.  An event is named like
-    "block/block_plug".  Events that the kernel lacks are left out, but not block_bio_queue and sched_switch.
-    The instance records from the beginning of the body; its file ``trace`` has the events.
+    This needs root.  *root* is the mount point of tracefs.  *buffer_mib*: the buffer of each processor.  An
+    event is named like "block/block_plug".  Events that the kernel lacks are left out, but not
+    block_bio_queue and sched_switch.  The instance records from the beginning of the body; its file ``trace``
+    has the events.
 
     Raises:
         BadInput: the kernel lacks block events or sched_switch.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from wbsim.experiments.captures.conditions import Conditions
 from wbsim.experiments.captures.verdict import Verdict
 from wbsim.experiments.captures.what_if import Issued
-from wbsim.experiments.formats.table import table
+from wbsim.experiments.formats.table import figure_text, table
 from wbsim.experiments.pictures.axes import COLOURS, PICTURE_WIDTH, head, save_png
 from wbsim.experiments.running.store import replace_whole
 from wbsim.models.catalogue.kernels import PLUG_RULES
@@ -36,7 +36,8 @@ def replay_document(
     *path*: that of the capture.  The keys are ``capture``, ``kernel``, ``device`` and all fields of
     `Verdict`.  With *eras*, ``requests_simulated`` is the number of the era that was asked for.  Only then is
     the key ``what_if`` present: for each era, ``requests`` and ``histogram_kib``.  The histogram has the
-    number of requests by the upper bound of their size, such as "<=64K".
+    number of requests by the upper bound of their size in KiB, such as "<=64K"; ">1024K" has the larger ones.
+    Sizes without requests are absent.
     """
     document: dict[str, object] = {
         "capture": str(path),
@@ -72,7 +73,8 @@ def replay_document(
 def replay_text(path: Path, conditions: Conditions, verdict: Verdict, eras: Mapping[str, Issued]) -> str:
     """Return the replay as a page of text: counts, first differences, and a row for each of *eras*.
 
-    *path*: that of the capture, whose name the text shows.
+    A row has the number, the mean size (KiB) and the size classes of an era's requests.  *path*: that of the
+    capture, whose name the text shows.
     """
     limits = conditions.limits
     lines = [
@@ -174,7 +176,8 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     """Return the picture of a what-if, with *title* above it; `draw_eras` writes it.
 
     The upper panel has the number of requests that each era would have issued.  The lower panel has the MiB
-    by request size, for the capture's era and the era that was asked for.  *eras* contains both.
+    by request size, for the capture's era and the era that was asked for, as *conditions* name them.  *eras*
+    contains both.
     """
     from matplotlib.figure import Figure
 
@@ -187,10 +190,11 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
     bars = counts.barh(
         names, [eras[name].requests for name in names], color=[colours.get(n, "0.8") for n in names]
     )
-    counts.bar_label(bars, fmt=lambda value: f"{value:,.0f}".replace(",", " "), padding=3, fontsize=8)
+    counts.bar_label(bars, fmt=lambda value: figure_text(value, 0), padding=3, fontsize=8)
     counts.margins(x=0.2)
     counts.invert_yaxis()
     counts.set(xlabel="requests issued", ylabel="plug rules of Linux")
+    counts.xaxis.set_major_formatter(lambda value, _: figure_text(value, 0))
     classes = sorted({_class_of(length) for name in colours for length in eras[name].lengths})
     width = 0.8 / len(colours)
     for offset, (name, colour) in enumerate(colours.items()):
@@ -204,7 +208,8 @@ def figure(title: str, conditions: Conditions, eras: Mapping[str, Issued]) -> Fi
         range(len(classes)), [_label(place).replace("<=", "≤ ") for place in classes], fontsize=8
     )
     sizes.set(xlabel="request size, bytes", ylabel="MiB written in such requests")
-    sizes.legend(frameon=False, fontsize=8.5)
+    sizes.margins(y=0.3)  # room for the legend above the bars
+    sizes.legend(frameon=False, fontsize=8.5, ncols=2, loc="upper right")
     for panel in (counts, sizes):
         panel.spines[["top", "right"]].set_visible(False)
     counts.grid(True, axis="x", color="0.9")

@@ -41,7 +41,8 @@ class Requests:
     def begin(self, piece: Piece, *, hidden: bool) -> Seen:
         """Add and return the new request of the bio of *piece*.
 
-        *hidden*: the task's plug holds requests that the capture does not show.
+        *hidden*: the task's plug holds, or may hold, requests that the capture does not show.  The new
+        request then counts as hidden, too.
         """
         return self._add(Seen(piece.pid, piece.sector, piece.sector + piece.sectors, hidden=hidden))
 
@@ -49,8 +50,8 @@ class Requests:
         """Return the request that the bio of *piece* merged with, extended by the bio.
 
         The kernel's decision in *piece* must be a merge.  If the capture shows no such request, a hidden one
-        is added, which has only the sectors of the bio.  Requests that are shown are tried first, then those
-        in the task's own plug.
+        is added, which has only the sectors of the bio.  The bio can join inserted requests and those of the
+        task itself.  Requests that are shown come before hidden ones, and then those that are not inserted.
         """
         start, end = piece.sector, piece.sector + piece.sectors
         neighbours = self._by_end.get(start, ()) if piece.merge is BACK else self._by_start.get(end, ())
@@ -76,8 +77,8 @@ class Requests:
         """Follow *step*; return the request that was inserted, merged or issued.
 
         An issued request is removed; None if the capture did not show it.  An inserted request stays; one
-        that is not known is added as hidden.  A merged request is removed, and extends the inserted request
-        that ends at its start.
+        that is not known is added as hidden.  A merged request is removed and returned, and the inserted
+        request that ends at its start grows by it.
         """
         start, end = step.sector, step.sector + step.sectors
         request = self._find(start, end)

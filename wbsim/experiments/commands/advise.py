@@ -36,8 +36,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run with several numbers of contexts, print the advice or its JSON, and return 0.
 
-    *arguments* are the parsed options of `add_options`.  With --out the runs are kept there.  Bad input
-    raises `BadInput`, for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  The advice is the smallest number that is enough.
+    --quick runs a smaller experiment.  With --out the runs are kept there.  Bad input raises `BadInput`, for
+    which `cli` ends with status 2.
     """
     import sys
 

@@ -24,8 +24,8 @@ def execute(arguments: Namespace) -> int:
     """Print published and simulated figures, and the median error (%) of the predicted ones; return 0.
 
     *arguments* are the parsed options of `add_options`.  With --json, print both as a document, with errors
-    as shares.  Without names, take all disks of the catalogue that have a data sheet.  An unknown name raises
-    `BadInput`, for which `cli` ends with status 2.
+    as shares (0.1 is 10 %).  Without names, take all disks of the catalogue that have a data sheet.  An
+    unknown name raises `BadInput`, for which `cli` ends with status 2.
     """
     from wbsim.experiments.drives.compare import HEADING, cells, comparisons, document, median_error
     from wbsim.experiments.drives.describe import sheet_names

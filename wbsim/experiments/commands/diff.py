@@ -25,8 +25,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the rules that differ between two kernels, or their JSON; return 0.
 
-    *arguments* are the parsed options of `add_options`.  An unknown kernel or rule, or a later kernel before
-    an earlier one, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  With RULE, print only this rule and those below it,
+    such as plug.tried or plug.  An unknown kernel or rule, or a later kernel before an earlier one, raises
+    `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.commands.list import named_rules
     from wbsim.experiments.config.problems import BadInput, Problem

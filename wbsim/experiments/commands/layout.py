@@ -29,8 +29,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Simulate, print the extents or their JSON, and draw DIR/disk.png with --out; return 0.
 
-    *arguments* are the parsed options of `add_options`.  Bad input, also a missing --mount if there are
-    several, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  The files are those of one mount, after a sync(2).
+    The format is that of xfs_bmap or filefrag, by the filesystem; --filefrag takes filefrag for all.  Bad
+    input, also a missing --mount if there are several, raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

@@ -49,8 +49,9 @@ def execute(arguments: Namespace) -> int:
     """Print the kinds of names, the names of a kind, or what is known of one name; return 0.
 
     *arguments* are the parsed options of `add_options`.  One machine, disk or filesystem is printed as its
-    file, one rule with its history, any other name as its row.  An unknown name raises `BadInput`: `cli` ends
-    with status 2.
+    file, one rule with its history, any other name as its row.  --json prints a document instead: a list of
+    rows by heading, the keys of a file, or the `rules_document`.  An unknown name raises `BadInput`: `cli`
+    ends with status 2.
     """
     what, key = arguments.what, arguments.key
     if what is None:

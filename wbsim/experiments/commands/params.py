@@ -24,8 +24,9 @@ def execute(arguments: Namespace) -> int:
     """Print the numbers of one variant of CONFIG.toml, by default of plug.toml, and return 0.
 
     *arguments* are the parsed options of `add_options`.  The table has the value, its unit and its origin;
-    --sources adds sources and ranges, and --json prints a document that has all of them.  Without --variant, take the first variant; of a
-    sweep, take the first point.  A bad configuration raises `BadInput`: `cli` ends with status 2.
+    --sources adds sources and ranges, and --json prints a document that has all of them.  Without --variant,
+    take the first variant; of a sweep, take the first point.  A bad configuration raises `BadInput`: `cli`
+    ends with status 2.
     """
     from wbsim.experiments.config.experiment import config_path, load
     from wbsim.experiments.formats.numbers import numbers_document, numbers_table

@@ -44,8 +44,11 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Draw the pictures, print their paths and the knees of lines, or both as JSON; return 0.
 
-    *arguments* are the parsed options of `add_options`.  A directory without results, or an unknown key or
-    figure, raises `BadInput`: `cli` ends with status 2.
+    A knee is the place from which on a line rises less than half as fast.
+
+    *arguments* are the parsed options of `add_options`.  --x, --y, --by, --heat and --latency choose what is
+    drawn, and --where the runs.  -o names the file of the picture.  A directory without results, or an
+    unknown key or figure, raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.pictures.facets import where_of
     from wbsim.experiments.pictures.plots import KNEE, Wanted, plot_directory

@@ -47,8 +47,9 @@ def execute(arguments: Namespace) -> int:
     """Compare and print; return 0, or 1 if a judged decision or full flush differs from the kernel's.
 
     *arguments* are the parsed options of `add_options`.  With --kernel, also print the requests of that
-    kernel for the same bios; --out, which needs --kernel, draws them.  Assumptions are printed on stderr.
-    Bad input raises `BadInput`: `cli` ends with status 2.
+    kernel for the same bios; --out, which needs --kernel, draws them.  --json prints one document.  The other
+    options give what the header of the capture lacks; --device takes precedence over the header.  Assumptions
+    are printed on stderr.  Bad input raises `BadInput`: `cli` ends with status 2.
     """
     import sys
 

@@ -25,7 +25,8 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run the reports' experiments and print published and simulated figures; return 0, also if they differ.
 
-    *arguments* are the parsed options of `add_options`.  With --out, keep the runs there and draw
+    *arguments* are the parsed options of `add_options`.  Without names, take all modelled reports; --quick
+    runs smaller experiments, and --json prints a document.  With --out, keep the runs there and draw
     DIR/reproduction.png.  An unknown report raises `BadInput`: `cli` ends with status 2.
     """
     import sys

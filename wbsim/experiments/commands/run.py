@@ -49,11 +49,12 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run the experiment of CONFIG.toml or of --fs-mark, and print the result.
 
-    *arguments* are the parsed options of `add_options`.  With --dry-run, only print the runs and return 0.
-    With --guesses, if no run failed, run each case again with random values of its assumed numbers, and print
-    intervals.  These runs are not kept in --out.  Return 0, or the status of the worst failure.
-    That is 70 for a fault of wbsim, 1 for a lost worker, and 2 for bad input in a run.  Other bad input
-    raises `BadInput`, for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  --figure adds columns, --locks adds tables of the
+    locks, and --json prints one document.  With --dry-run, only print the runs and return 0.  With --guesses,
+    if no run failed, run each case again with random values of its assumed numbers, and print intervals.
+    These runs are not kept in --out.  Return 0, or the status of the worst failure.  That is 70 for a fault
+    of wbsim, 1 for a lost worker, and 2 for bad input in a run.  Other bad input raises `BadInput`, for which
+    `cli` ends with status 2.
     """
     from wbsim.experiments.commands.run_output import print_plan, print_result
     from wbsim.experiments.config.experiment import from_command, load

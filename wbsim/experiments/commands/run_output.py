@@ -35,7 +35,8 @@ def print_result(
     """Print the tables or one JSON document, report failures on stderr, and return the exit status.
 
     The status is 0, or that of the worst failure: 70 for a fault of wbsim, 1 for a lost worker, 2 for bad
-    input.  The keys of the document are ``title``, ``axes``, ``trust``, ``drawn`` and ``outcomes``.
+    input.  The keys of the document are ``title``, ``axes``, ``trust`` (the entries of `trust_in`), ``drawn``
+    (of *draws*) and ``outcomes`` (`document_of` each).  The tables are left out if no run has an outcome.
 
     * *batch*: the outcomes and the failures; *title*: the first line above the table, or None for no line.
     * *experiment*: the experiment that ran.

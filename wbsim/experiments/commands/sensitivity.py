@@ -63,8 +63,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Vary the assumed numbers, print the table or its JSON, draw --out/tornado.png, and return 0.
 
-    *arguments* are the parsed options of `add_options`.  A bad configuration, an unknown figure, or a --sobol
-    that is no power of two raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  The table has the change of --figure by each number.
+    --quick runs a smaller experiment, and --sobol 0 leaves Sobol's method out.  A bad configuration, an
+    unknown figure, or a --sobol that is no power of two raises `BadInput`: `cli` ends with status 2.
     """
     import sys
     from functools import partial

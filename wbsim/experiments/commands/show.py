@@ -24,8 +24,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the configuration of one variant with its numbers, or the resolved keys as JSON; return 0.
 
-    *arguments* are the parsed options of `add_options`.  A bad configuration, or no --variant where there are
-    several, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  --sources adds the source of each number and the
+    range of a guess, but not to the JSON.  A bad configuration, or no --variant where there are several,
+    raises `BadInput`: `cli` ends with status 2.
     """
     from wbsim.experiments.config.experiment import load
     from wbsim.experiments.config.resolved_scenario import resolved

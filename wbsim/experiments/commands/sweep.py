@@ -58,9 +58,10 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Run the sweep and print the result; with --dry-run, only print the runs and return 0.
 
-    *arguments* are the parsed options of `add_options`.  Return 0, or the status of the worst failure.  That
-    is 70 for a fault of wbsim, 1 for a lost worker, and 2 for bad input in a run.  A bad configuration,
-    option or figure raises `BadInput`, for which `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  --figure adds columns, and --json prints one
+    document.  --until-ci adds runs until an interval is narrow enough.  Return 0, or the status of the worst
+    failure.  That is 70 for a fault of wbsim, 1 for a lost worker, and 2 for bad input in a run.  A bad
+    configuration, option or figure raises `BadInput`, for which `cli` ends with status 2.
     """
     from wbsim.experiments.commands.run_output import print_plan, print_result
     from wbsim.experiments.config.experiment import load

@@ -25,8 +25,9 @@ def add_options(parser: ArgumentParser) -> None:
 def execute(arguments: Namespace) -> int:
     """Print the first replication of every variant and point, a line for each interval, or JSON; return 0.
 
-    *arguments* are the parsed options of `add_options`.  A bad --every or --figure, or a directory without
-    results, raises `BadInput`: `cli` ends with status 2.
+    *arguments* are the parsed options of `add_options`.  --every is the length of an interval, such as 1s,
+    and --figure adds columns.  A bad --every or --figure, or a directory without results, raises `BadInput`:
+    `cli` ends with status 2.
     """
     from wbsim.experiments.config.problems import bad
     from wbsim.experiments.formats.timeline import timeline, timeline_document

@@ -16,7 +16,7 @@ def add_arrays(likes: Likes, machine: Table, table: Table, groups: Mapping[str, 
 
     *groups* are the groups of disks: the names of the disks, by the name of the group.  A machine with an
     array gets the usual costs of md in ``processors.paths.md``; costs that are there already stay.
-    `scenarios` calls this; problems are noted in *likes*.
+    `scenarios` calls this; problems are noted in *likes*.  If *table* has no ``arrays``, nothing changes.
     """
     if "arrays" not in table:
         return

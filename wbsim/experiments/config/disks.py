@@ -7,6 +7,7 @@ write cache.  *bases* and *drives* are always what ``like`` may name, and *likes
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,9 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
     Times (ns) are divided by *speed* and rates (B/s) multiplied, with the ranges of assumed values.  *device*
     itself does not change.  Without a known ``kind`` the units are not known, so its own values stay.  The
     key ``speed`` uses this.
+
+    Raises:
+        ValueError: a time or a rate is not a number, with or without a unit.
     """
     entries = entries_of(device)
     kind = plain(entries.get("kind"))
@@ -185,8 +189,8 @@ def _no_count(count: object) -> str:
 def at_its_speed(likes: Likes, disk: Any) -> object:
     """Return *disk* with its device made faster by its ``speed``, and without that key.
 
-    A *disk* without ``speed`` is returned unchanged.  For a bad factor, note a problem in *likes* and only
-    leave the key out.
+    A *disk* without ``speed`` is returned unchanged.  For a factor that is not from 0.001 to 1000, note a
+    problem in *likes* and only leave the key out.
     """
     device = disk.get("device") if isinstance(disk, Table) else None
     if not isinstance(device, Table) or "speed" not in device:
@@ -198,4 +202,6 @@ def at_its_speed(likes: Likes, disk: Any) -> object:
         message = f"is {excerpt(speed)}; give a factor from 0.001 to 1000, such as 2"
         likes.problems.wrong(device, "speed", message)
         return disk.like({**disk, "device": rest})
-    return disk.like({**disk, "device": device.like(at_speed(rest, float(speed)))})
+    with suppress(ValueError):  # a value that is no number; the check of the scenario reports it
+        rest = device.like(at_speed(rest, float(speed)))
+    return disk.like({**disk, "device": rest})

@@ -33,7 +33,7 @@ def split(value: object) -> tuple[Any, str]:
 
 
 def join_quantities(number: Any, unit: str) -> object:
-    """Return *number* with its *unit*; a fraction becomes a whole number of the base unit (ns, B, B/s).
+    """Return the text of *number* with its *unit*; a fraction becomes whole in the base unit (ns, B, B/s).
 
     A fraction of any other unit is rounded.  Without a unit, return *number* unchanged.
 

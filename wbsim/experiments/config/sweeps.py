@@ -93,7 +93,7 @@ def points(axes: Sequence[Axis]) -> Iterator[Step]:
 def by_hand(name: str, entries: Items) -> Axis:
     """Return the axis *name* of a list of tables, each with its ``value`` and the keys that it sets.
 
-    *entries* is the key ``points`` of a sweep.
+    *entries* is the key ``points`` of a sweep.  Each entry must have a ``value``, the label of its step.
 
     Raises:
         ValueError: a value occurs twice, or is neither a number nor a printable text.
@@ -231,7 +231,8 @@ def values_of(text: str) -> list[object]:
     ([1, 2, 4, 8, 16], ['0 s', '5 s', '10 s', '15 s'])
 
     Raises:
-        ValueError: a range has no constant step, misses its end or mixes units, or a value occurs twice.
+        ValueError: a range has no constant step, misses its end, mixes units, or is not of numbers.  Or a
+            range has more than `MOST_POINTS` values, or a value occurs twice.
     """
     values: list[object] = []
     for part in _split_list(text):

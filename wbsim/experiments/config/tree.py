@@ -43,11 +43,14 @@ class Placed:
         return self.places.get(entry, self.where)
 
     def key_of(self, entry: str) -> Path:
-        """Return the key of *entry*."""
+        """Return the complete key of *entry*: the key of the table or the list, followed by *entry*."""
         return *self.key, entry
 
     def subtable(self, entry: str, entries: Mapping[str, object] | None = None) -> Table:
-        """Return a table of *entries* with the key and the place of *entry*."""
+        """Return a new table of *entries*, by default none, with the key and the place of *entry*.
+
+        The new table is not put into this one.
+        """
         return Table(entries or {}).set_place(self.key_of(entry), self.place_of(entry), {})
 
 
@@ -259,9 +262,10 @@ def merge(base: Spec | Mapping[str, object], changes: Table) -> Table:
 
 
 def put(table: Table, path: Path, value: object, place: str) -> Table:
-    """Return *table* with *value* put over its entry at *path*; *place* is the place of *value*.
+    """Return a copy of *table* with *value* put over its entry at *path*; *place* is the place of *value*.
 
-    Tables that are missing on the way are added.  A number in *path* selects an entry of a list.
+    Tables that are missing on the way are added.  A number in *path* selects an entry of a list.  A text on
+    the way becomes a table with the text as its ``command``.
 
     Raises:
         ValueError: the list lacks the entry.

@@ -63,7 +63,7 @@ _FACTOR: Final = {"type": "string", "pattern": r"^x[0-9]+(\.[0-9]+)?$"}
 def json_type(field: FieldInfo) -> dict[str, object]:
     """Return the JSON Schema of the values of *field*, as a configuration writes them.
 
-    A quantity is a text with a unit, and any number may be a factor.
+    A quantity is a text with a unit, and any number may be a factor, such as "x2".
     """
     return _json_type(field.annotation, field.metadata, unit_of(field))
 
@@ -137,6 +137,8 @@ def bounds(marks: Iterable[Any], name: str) -> list[Any]:
 
 def amount(value: Any, unit: str) -> str:
     """Return *value* in the largest unit in which it is a whole number; *unit* is the unit of a spec.
+
+    A value of a *unit* other than ns, B and B/s, and 0, have no unit in the text.
 
     >>> amount(5_000_000, "ns"), amount(0, "ns"), amount(7, "1")
     ('5 ms', '0', '7')

@@ -49,6 +49,8 @@ class Run(NamedTuple):
 def run_of(name: str) -> tuple[Run, int]:
     """Return the run *name*, such as random_write_qd32, and the number in it (1 if it has none).
 
+    The number is N in a name of `RUNS`: requests in flight or jobs.
+
     Raises:
         KeyError: there is no such run.
     """

@@ -29,7 +29,7 @@ def _place(rule: Rule) -> str:
 
 
 def histories_table(rules: Iterable[Rule]) -> str:
-    """Return a table with a line for each rule: all values, each with the releases that brought it.
+    """Return a table with a line for each rule: all values, each later one with its first releases.
 
     The rows of a rule follow each other in *rules*, as in `RULES`; this holds for all functions here.
     """
@@ -58,7 +58,8 @@ def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
     """Return *rules* as the document of ``wbsim list rules --json``: for each, ``rule`` and ``values``.
 
     ``rule`` is the name.  Each value has ``since`` (a list of releases), ``value`` (quantities in ns, B or
-    B/s), ``effect`` and ``source`` (the evidence).  A rule that no longer exists has the value None.
+    B/s), ``effect`` and ``source`` (the evidence).  The value None is that of a rule that no longer exists,
+    and also the value "none" of `value_text`.
     """
     return [
         {
@@ -78,8 +79,8 @@ def rules_document(rules: Iterable[Rule]) -> list[dict[str, Any]]:
 def difference_text(earlier: str, later: str, path: str = "") -> str:
     """Return what changed from kernel *earlier* to *later*, in all rules or in those below *path*.
 
-    Both are names of `KERNELS`, such as "6.1"; *path* is as in `rules_below`.  Without a change, a sentence
-    says so.
+    Both are names of `KERNELS`, such as "6.1"; *path* is as in `rules_below`.  A change has the two values
+    and the effect of each step between them.  Without a change, a sentence says so.
     """
     differences = _changes(earlier, later, path)
     area = f" in {path}" if path else ""
@@ -142,7 +143,10 @@ def difference_document(earlier: str, later: str, path: str = "") -> dict[str, A
 
 
 def value_text(rule: Rule) -> str:
-    """Return the value of *rule* with its unit; "-" if the rule no longer exists, "none" for None."""
+    """Return the value of *rule*, a number with its unit.
+
+    The text is "-" if the rule no longer exists, "none" for None, and "true" or "false" for a truth value.
+    """
     value = rule.entry.value
     if value is ABSENT:
         return "-"

@@ -50,7 +50,8 @@ def latency_table(outcomes: Sequence[Outcome]) -> str | None:
 def slowest_table(programs: CallsOf) -> str | None:
     """Return a table of the slowest calls of each kind, with the share (%) of each wait in their time.
 
-    *programs*: the result of `calls_of`.  The time without a wait is called work; shares below 1 % are left
+    *programs*: the result of `calls_of`.  A line also has the number and the least latency of the slowest
+    calls, which `SlowestCalls` describes.  The time without a wait is called work; shares below 1 % are left
     out.  Kinds whose slowest calls waited less than 1 % of their time are left out; None: none is left.
     """
     rows = [

@@ -52,7 +52,8 @@ def numbers_table(spec: Spec, *, sources: bool = False) -> str:
 def quantity_text(value: Any, unit: str) -> str:
     """Return *value* of the base *unit* (ns, B, B/s or another one) with a unit that is easy to read.
 
-    A time has at most three digits, if they are exact.
+    A time has at most three digits, if they are exact.  A value of another unit, and 0, are returned as the
+    number alone.
 
     >>> quantity_text(11_100, "ns"), quantity_text(2_100_000, "ns"), quantity_text(4_096, "B")
     ('11.1 us', '2.1 ms', '4 KiB')

@@ -79,7 +79,8 @@ _OF_LAYOUT: Final = (
 def columns_for(outcomes: Sequence[Outcome], more: Sequence[str] = ()) -> list[Column]:
     """Return the columns of the first table: the figures of the workload, time(1), iostat and xfs_bmap.
 
-    Reads, extents and files have columns only if *outcomes* have them.
+    Reads have a column only if an outcome has reads.  If each outcome has a single program, the columns of
+    extents follow, or those of created files if no outcome has extents.
     """
     kinds = _OF_LAYOUT if any(o.extents for o in outcomes) else _OF_CREATION
     reads = any(disk.reads for o in outcomes for disk in o.disks.values())
@@ -279,7 +280,9 @@ def _difference(column: Column, base: Sequence[Outcome], runs: Sequence[Outcome]
 def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None:
     """Return a table of the steady part of each case's first run, with its start (s); see `steady_of`.
 
-    A case has no line if no figure becomes steady after the start.  None if no case has a line.
+    The figures are those of `columns_for` that an iteration has, and that do not grow with the experiment.
+    "-": the figure has no steady part.  A case has no line if no figure becomes steady after the start.  None
+    if no case has a line.
     """
     columns = [column for column in columns_for(outcomes) if FIGURES[column.name].iteration is not None]
     columns = [column for column in columns if not FIGURES[column.name].grows]
@@ -300,7 +303,8 @@ def steady_table(outcomes: Sequence[Outcome], axes: Sequence[str]) -> str | None
 def parts_tables(outcome: Outcome) -> list[str]:
     """Return tables of the programs, of fio's jobs, of the disks and of the mounts of a run.
 
-    The jobs have a table if there is any; the others only if the run has several.
+    The jobs have a table if there is any; the others only if the run has several.  Disks without a request
+    are left out.
     """
     tables = []
     if len(outcome.programs) > 1:

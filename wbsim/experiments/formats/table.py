@@ -13,7 +13,8 @@ from wbsim.sim.units import MS, US, S
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left_columns: int = 1) -> str:
     """Return a table of *header*, a rule and *rows*, whose columns have two spaces between them.
 
-    The first *left_columns* columns are aligned to the left, the others to the right.
+    The first *left_columns* columns are aligned to the left, the others to the right.  Each row has a cell
+    for each column.
     """
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
@@ -44,7 +45,8 @@ def fitted_table(
     """Return a table as `table` does, of lines of at most `WIDTH` characters.
 
     A column in which all rows agree is left out, and a line below the table names its value.  Of a single
-    row, the unknown values are left out.  A table that is still too wide continues below itself.
+    row, the unknown values are left out.  A table that is still too wide continues below itself, as in
+    `split_table`.  There must be at least one row.
 
     *title*: a heading that names the table, and not a column; its column is never named below.
     """
@@ -98,7 +100,10 @@ def wrapped(note: str) -> str:
 
 
 def split_table(header: Sequence[str], rows: Sequence[Sequence[str]], left_columns: int = 1) -> str:
-    """Return a table as `table` does; one of more than `WIDTH` characters continues below itself."""
+    """Return a table as `table` does; one of more than `WIDTH` characters continues below itself.
+
+    Each part repeats the left columns, and leaves out rows in which all of its other cells are `UNKNOWN`.
+    """
     return _in_parts(range(left_columns), range(left_columns, len(header)), header, rows)
 
 
@@ -171,7 +176,7 @@ def column_texts(values: Sequence[float], halves: Sequence[float] = ()) -> list[
 
     The largest value has four significant digits, or so many that its interval has two.  A smaller value may
     add one decimal, so that it has two digits.  A value that would round to 0 has four significant digits.
-    Zeros at the end of all values are left out.
+    Zeros at the end of all values are left out, and nan is "-".
 
     *halves*: half of the width of each value's interval, or nan; a text ends with it, after ±.
 

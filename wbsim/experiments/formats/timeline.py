@@ -34,7 +34,7 @@ def intervals_of(outcome: Outcome, every_s: float | None) -> NDArray[np.float64]
     A shorter rest at the end of the run is left out.
 
     Raises:
-        BadInput: the run has no levels, or the number of intervals is 0 or too large.
+        BadInput: the run has no levels, or the number of intervals is 0 or more than `MOST_LINES` (10 000).
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     if not len(seconds):
@@ -80,7 +80,8 @@ def await_ms(outcome: Outcome, waits: str, counter: str, ends: NDArray[np.float6
 def levels_at(outcome: Outcome, level: str, ends: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the last sample of *level* up to the end of each interval between the bounds *ends* (s).
 
-    A sample at the end itself counts.  An interval that ends before the first sample has the first sample.
+    *level* is a key of `Outcome.levels`, whose unit the result has.  A sample at the end itself counts.  An
+    interval that ends before the first sample has the first sample.
     """
     seconds = np.array(outcome.levels["time_ns"]) / S
     places = np.maximum(np.searchsorted(seconds, ends[1:], side="right") - 1, 0)
@@ -156,7 +157,8 @@ def _name(figure: str) -> str:
 def timeline(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> str:
     """Return a line for each interval, and below them the mean and the variation of each disk's write rate.
 
-    If one table would be wider than `WIDTH`, each disk has a separate one below.
+    The lines have the columns of `columns_of`.  The mean is in MB/s, and `variation` is without unit.  If one
+    table would be wider than `WIDTH`, each disk has a separate one below.
 
     *more*: names of figures that are read from the machine, for further columns.
 

@@ -55,9 +55,10 @@ class Scales(NamedTuple):
         return self.flusher_time.recording.program_ns / self.desk_program_ns if self.desk_program_ns else None
 
     def lines(self) -> list[str]:
-        """Return lines (TOML) for a machine file whose ``like`` is the desk: scales and block layer.
+        """Return lines (TOML) for a machine file whose ``like`` is the desk.
 
-        Without `writer` an assumed scale of 1 with a range is written.
+        The lines have the two scales and the times of the block layer (ns).  Without `writer` an assumed
+        scale of 1 with a range is written.
         """
         time = self.flusher_time
         why = f"wbsim capture --cpu: {time.files} files on {time.recording.filesystem}"
@@ -98,7 +99,8 @@ def scales_of(capture: Path) -> Scales:
 
     Raises:
         BadInput: *capture* cannot be read, was not recorded with --cpu, or has no write by a flusher.  Or its
-            files have more than 4 pages on average, or the desk lacks its filesystem.
+            files have more than 4 pages on average, the desk lacks its filesystem, or the simulated command
+            does not end.
     """
     times = flusher_time(capture)
     paths: Any = MACHINES[DESK].processors.paths

@@ -55,8 +55,8 @@ class Disk(NamedTuple):
 def describe(root: Path, costs: Sequence[str] = ASSUMED) -> str:
     """Return the text of a machine file (TOML) for the machine whose files lie in *root* or below.
 
-    *root* is "/" for this machine.  *costs*: the lines on the times of processors.  Comments say which values
-    are unknown.
+    *root* is "/" for this machine.  *costs*: the lines (TOML) on the times of processors, which are copied
+    into the text.  Comments say which values are unknown.
 
     Raises:
         BadInput: no folder in *root* has a machine's files, or several have.  Or a file cannot be read, or

@@ -85,7 +85,7 @@ class Dump:
         """Return the number in the file *name*, or None if there is no such file or it is blank.
 
         Raises:
-            BadInput: as `text_of` raises it; or the text is not a whole number.
+            BadInput: as `text_of` raises it; or as `number` raises it.
         """
         text = self.text_of(name)
         return self.number(name, text) if text else None

@@ -336,7 +336,8 @@ def write_cost(measurement: Measurement) -> WriteCost:
     """Return the parts of a write(2) on XFS; on ext4 if XFS was not measured.
 
     ``call``, ``folio`` and ``page`` are 0 or more, and sum to the time of a write(2) of one new page.
-    ``block`` is what a page of 1 MiB on ext4 takes longer than these parts, or 0.
+    ``block`` is what each further page of a write(2) of 1 MiB takes longer on ext4 than these parts, at least
+    0.  It is 0 if XFS or ext4 was not measured.
     """
     kind = next(kind for kind in KINDS if kind in measurement.calls)
     parts, block = _parts(measurement.calls[kind]), 0.0
@@ -426,7 +427,8 @@ def create_factor(kind: str, times: CallTimes) -> float:
 def cost_lines(measurement: Measurement) -> list[str]:
     """Return the lines (TOML) of a machine file on the times of processors, with comments.
 
-    A cost that was not measured is the desk's cost times the ratio of creat(2), with a range.
+    A cost that was not measured is the desk's cost times the `create_factor` of its filesystem, with a range.
+    A cost of no filesystem has the mean factor.
     """
     factors = {kind: create_factor(kind, times) for kind, times in measurement.calls.items()}
     mean, cost = sum(factors.values()) / len(factors), write_cost(measurement)

@@ -135,7 +135,8 @@ def short(value: float, unit: str = "") -> str:
     """Return *value* as a short text, for ticks and labels.
 
     *unit*: the unit of *value*: "ns", "B", "B/s", `FACTOR`, or "" for none.  A value in ns, B or B/s is cut
-    to a whole number.  Others have at most six digits, or from 100 000 on no decimals.
+    to a whole number.  A multiple of 1024 without a unit has the prefix Ki, Mi or Gi.  Other numbers without
+    a unit have at most six digits, or from 100 000 on no decimals.  A factor has at most six digits.
 
     >>> short(4294967296), short(4294967296, "B"), short(0.25), short(0.25, "x")
     ('4 Gi', '4 GiB', '0.25', 'x0.25')

@@ -24,7 +24,7 @@ _NO_FILE: Final = -1
 def owners(
     tables: Sequence[NDArray[np.int64]], group_blocks: int, columns: int
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the numbers of the used groups, and an array of files with a row for each of these groups.
+    """Return the numbers of the used groups, rising, and an array of files with a row for each of them.
 
     Each row has *columns* entries: the index in *tables* of the file at the middle of the column; -1: no
     file.  The columns reach up to the highest block that is used in any group.
@@ -70,7 +70,8 @@ def used_blocks(extents: NDArray[np.int64], group_blocks: int) -> int:
 def disk_picture(title: str, filesystem: Filesystem) -> Figure:
     """Return a picture of the blocks of *filesystem*, with groups as rows and files as colours.
 
-    *title* begins the heading of the picture.
+    Only files that *filesystem* keeps page by page are shown, and there is at least one.  *title* begins the
+    heading, which also has the mean extents a file and the mean size of an extent (MiB).
 
     Raises:
         BadInput: no file has an extent.

@@ -41,12 +41,14 @@ def label_text(value: object, unit: str = "") -> str:
 
 
 def names_of(frame: pd.DataFrame, key: str, values: Iterable[object]) -> list[str]:
-    """Return the *values* of the setting *key* of *frame* as the texts of labels."""
+    """Return the *values* of the setting *key* of *frame*, in base units, as the texts of labels."""
     return [label_text(value, unit_of(frame, key)) for value in values]
 
 
 def ordered(values: Iterable[object]) -> list[Any]:
     """Return each of *values* once: numbers by size, texts in the order in which they first occur.
+
+    With a text or a truth value among *values*, numbers also stay in this order.
 
     >>> ordered([8, 2, 8]), ordered(["b", "a", "b"])
     ([2, 8], ['b', 'a'])
@@ -84,6 +86,7 @@ def usual_lines(frame: pd.DataFrame, x: str) -> list[str]:
 
     *x*: the column on the horizontal axis; a picture over the variant has no line for it.  If there are more
     than `MOST_LINES` lines, the first settings are left out and become panels, up to `MOST_PANELS` panels.
+    If no division keeps both bounds, all settings stay lines.
     """
     variant = ["variant"] if x != "variant" else []
     keys = differing(frame, settings_of(frame), [x, *variant])
@@ -104,7 +107,7 @@ def telling_keys(frame: pd.DataFrame, keys: Sequence[str]) -> list[str]:
 
 
 def lines_of(frame: pd.DataFrame, keys: Sequence[str]) -> list[tuple[str, pd.DataFrame]]:
-    """Return a label and the runs of each line: one for each combination of values of *keys*.
+    """Return a label and the runs of each line: one for each combination of values of *keys* in *frame*.
 
     Without *keys* there is one line of all runs, without label.
     """
@@ -153,8 +156,8 @@ def select(
 ) -> pd.DataFrame:
     """Return the rows of *frame* that have one of the given values in each column that *where* names.
 
-    *where* names columns of *frame*.  A value may be written as a user would, such as "4 GiB" for a number of
-    bytes.
+    *where* names columns of *frame*, each with at least one value.  A value may be written as a user would,
+    such as "4 GiB" for a number of bytes.
 
     Raises:
         BadInput: no run that is left has one of the values; the message names *place*.

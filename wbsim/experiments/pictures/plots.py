@@ -84,9 +84,9 @@ def plot_directory(
 ) -> Iterator[str]:
     """Draw the results in *directory*; yield the path of each picture, then a line for each knee (`KNEE`).
 
-    Without *options*, results without a sweep are drawn over time, if they have levels.  The picture is
-    written to *file*, or into *directory* under a name that its axes give.  If the directory has another
-    picture of this name, a number is added to the name, and the line says so after the path.
+    Without *options*, results without a sweep are drawn over time, or not at all if they have no levels.  The
+    picture is written to *file*, or into *directory* under a name that its axes give.  If the directory has
+    another picture of this name, a number is added to the name, and the line says so after the path.
 
     Raises:
         BadInput: the directory has no result, a wanted name is unknown, or one picture cannot show all runs.
@@ -130,7 +130,8 @@ def frame_of(results: Results, options: Wanted) -> pd.DataFrame:
     """Return the tidy dataset of *results*, with a column for each configuration key in *options*.
 
     ``where`` of *options* chooses the rows, one for each run.  The index of a row is the place of the run.
-    The columns of figures have the names of the figures, without their units.
+    The columns of figures have the names of the figures, without their units.  A run that lacks a key of
+    ``line_keys`` has "-" there.
 
     Raises:
         BadInput: a name is not a column, figure or key, some runs lack an axis, or no run has a chosen value.

@@ -27,7 +27,8 @@ def over_time(title: str, outcomes: Sequence[Outcome]) -> Figure:
     heads the picture.
 
     * files a second, of each program with several iterations.
-    * write requests, MB, w_await and utilisation of each disk, and r_await if any disk reads.
+    * of each disk that completed requests: write requests and written MB a second, w_await (ms), the
+      utilisation (%), and r_await (ms) if any disk reads.
     * the number of flushers, and of threads that the throttle holds if it holds any.
     * MiB that are dirty or under writeback, with the thresholds.
     """

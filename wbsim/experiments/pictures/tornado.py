@@ -20,7 +20,7 @@ def tornado(result: Sensitivity) -> Figure:
 
     Guesses that lack the figure at an end of the range are left out.  A bar is red towards the figure at the
     guess's low end, and blue towards the figure at its high end.  A grey band has the middle 95 % of Sobol's
-    runs, in which all guesses vary.
+    runs, in which the few guesses with the largest effects vary together.  Without Sobol there is no band.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch

@@ -116,6 +116,7 @@ def fit(calibration: Calibration, how: How, report: Callable[[str], None]) -> Fi
     Raises:
         BadInput: the directory cannot be written, or a run cannot end or lacks a figure.
         LawBroken: a run broke a law of the model.
+        RuntimeError: a run met a fault of wbsim.
     """
     runs = Runs(how, f"calibration with {calibration.config.name}", shared=True)
     values = {name: constant.start for name, constant in calibration.constants.items()}

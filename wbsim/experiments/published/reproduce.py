@@ -82,12 +82,14 @@ def reproduce(reports: Sequence[str], *, quick: bool, replications: int | None, 
     """Simulate the experiments of *reports*, and return the comparison with the published figures.
 
     An empty *reports* means all modelled reports.  *quick*: run the smaller experiments that their
-    configurations define, once.  *replications*: the runs of each case; None: as the configurations say.
+    configurations define.  *replications*: the runs of each case; None: one if *quick*, or else as the
+    configurations say.
     *how*: the settings of the runs.  A known report without a model has rows without a simulated figure.
 
     Raises:
         BadInput: a report is unknown, a run cannot end, or its result cannot be written.
         LawBroken: a run broke a law of the model.
+        RuntimeError: a run met a fault of wbsim.
     """
     names = list(dict.fromkeys(row.report for row in published_rows()))
     for report in reports:
@@ -136,7 +138,7 @@ def _targets(spec: Spec) -> set[str]:
 
 
 def row_of(row: Published, runs: Sequence[Outcome], calibrated: set[str], smaller: bool) -> Row:
-    """Return *row* with the figure of *runs*, which is None if the figure is unknown in every run.
+    """Return *row* with the mean figure of *runs*, which is None if the figure is unknown in every run.
 
     Without *runs*, the role is "not modelled yet".  *calibrated*: the ids of the rows that constants were
     fitted to.  *smaller*: the runs are of a smaller experiment, so a figure that grows with its size has no

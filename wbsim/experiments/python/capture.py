@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PlugRulesByKernel(Mapping[str, PlugRules]):
-    """The rules of the plug of a task in eleven kernels, by the name of a Linux release.
+    """The rules of the plug of a task in several kernels, by the name of a Linux release.
 
     The keys are "2.6.39", "3.1" and so on, up to "6.17".  The rules say which requests of a plug a bio may
     join and how many requests a plug holds.  They also give the order in which a flush issues the requests.

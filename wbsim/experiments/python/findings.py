@@ -395,6 +395,7 @@ class Findings:
                 requests a second.
             by: A name like those for *x*, or a list of names.  Each combination of their values has a line.
                 Default: each variant has a line, and so has each value of other keys that differ at one *x*.
+                Of more than ten lines, the first keys become panels.
             where: The runs to show: a value, or a list of values, for each key.  The keys are the swept keys,
                 ``"variant"``, ``"replication"`` and ``"seed"``.  Example: ``{"variant": "base"}``.  Default:
                 all runs.
@@ -440,7 +441,8 @@ class Findings:
             call: The name of the system call, such as ``"write"``; fdatasync is another call than fsync.
                 Default: ``"fsync"``.
             by: A swept key, ``"variant"``, ``"replication"`` or ``"seed"``, or a list of such names.  Each
-                combination of their values has a line.  Default: all swept keys and the variant.
+                combination of their values has a line.  Default: all swept keys and the variant; of more than
+                ten lines, the first keys become panels.
             where: The runs to show: a value, or a list of values, for each key, as in `plot`.  Default: all
                 runs.
 

@@ -247,6 +247,7 @@ class Study:
         Raises:
             BadInput: the configuration has errors, or the study has several cases.  Or there is no such
                 mount, all of its files are left out, or the run cannot end.
+            LawBroken: as `run` raises it.
 
         Example:
             >>> import wbsim

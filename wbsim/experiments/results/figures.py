@@ -57,7 +57,7 @@ class Figure:
     gains: bool = False
 
     def whole(self, outcome: Outcome) -> float:
-        """Return the figure of the complete run; nan if it is unknown."""
+        """Return the figure of the complete run of *outcome*, in its unit; nan if it is unknown."""
         if self.total is not None:
             return self.total(outcome)
         if self.until_end:
@@ -71,7 +71,8 @@ class Figure:
     def iteration(self) -> Callable[[Sample, Sample], float] | None:
         """The function that computes the figure between the ends of two iterations; None if there is none.
 
-        The function takes the earlier and the later `Sample`, and returns nan if the figure is unknown.
+        The function takes the earlier and the later `Sample`, and returns nan if the figure is unknown.  A
+        figure with ``reads`` has the later reading, or with ``counts`` the difference of both readings.
         """
         if self.reads is None:
             return self.per_iteration
@@ -80,12 +81,18 @@ class Figure:
 
     @property
     def heading(self) -> str:
-        """The heading of the figure in a table: its name and its unit, such as "wall_time s"."""
+        """The heading of the figure in a table: its name and its unit, such as "wall_time s".
+
+        The unit "1" is left out.
+        """
         return self.name if self.unit == "1" else f"{self.name} {self.unit}"
 
     @property
     def column(self) -> str:
-        """The column of the figure in the tidy dataset: its name with its unit, such as "wall_time_s"."""
+        """The column of the figure in the tidy dataset: its name with its unit, such as "wall_time_s".
+
+        The unit "1" is left out, and "1/s" is written as in "write_iops_per_s".
+        """
         return self.name + _SUFFIXES.get(self.unit, f"_{self.unit.lower()}")
 
 
@@ -585,5 +592,5 @@ for _figure in _FIGURES:
 
 
 def wholes_of(names: Iterable[str], outcome: Outcome) -> list[float]:
-    """Return the figures *names* of a complete run, in their order; nan: the figure is unknown."""
+    """Return the figures *names* of a complete run, in their order and units; nan: the figure is unknown."""
     return [FIGURES[name].whole(outcome) for name in names]

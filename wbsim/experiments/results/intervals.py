@@ -33,8 +33,8 @@ NAN: Final = float("nan")
 def interval_of(figure: Figure, outcomes: Sequence[Outcome]) -> Interval:
     """Return the mean of *figure* over *outcomes*, one or more runs of one case, and its interval.
 
-    All are in the unit of *figure*.  The bounds are nan if fewer than two values are known, and so is the
-    mean if no value is known.
+    All are in the unit of *figure*.  The bounds are nan if fewer than two values are known: figures of runs,
+    or for a single run the figures of its steady iterations.  If no value is known, the mean is nan, too.
     """
     if len(outcomes) > 1:
         return _confidence_of([figure.whole(outcome) for outcome in outcomes])
@@ -86,7 +86,7 @@ def series_of(figure: Figure, outcome: Outcome) -> list[float]:
 class Steady(NamedTuple):
     """A figure of the steady part of a run: the mean over iterations, weighted by their lengths.
 
-    ``start_s``: the time at which the steady part begins (s).
+    ``value`` is in the unit of the figure.  ``start_s``: the time at which the steady part begins (s).
     """
 
     value: float

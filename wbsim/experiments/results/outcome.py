@@ -88,7 +88,9 @@ class CallResult:
     """The latencies of the system calls of one kind of a program, until the run ended (ns).
 
     ``percentiles_ns``: by `PERCENTILES`.  ``bins_ns``: the number of calls by the middle of fio's bin.
-    ``slowest``: the slowest octaves.  Calls for reckoned files are left out.
+    ``slowest``: the calls of the longest octaves; an octave is from one power of two (ns) to the next.  These
+    are at most 1 % of all calls, unless the longest octave alone has more.  Calls for files that were not
+    simulated (`ProgramResult.reckoned_files`) are left out.
     """
 
     count: int
@@ -115,7 +117,8 @@ class JobResult:
 
     * ``time``: from the begin of its first process until the end of its last (s), without the start of fio.
     * ``files``, ``bytes`` and ``writes``: the files that it wrote to, and what it wrote.
-    * ``bandwidth`` (B/s) and ``iops`` (1/s): bytes and writes for each second of ``time``.
+    * ``bandwidth`` (B/s) and ``iops`` (1/s): bytes and writes for each second of ``time``, or None if
+      ``time`` is 0.
     * ``system_cpu_time`` and ``user_cpu_time``: the processor time of its processes (s).
     * ``calls``: a `CallResult` for each kind of system call.
     """

@@ -20,7 +20,7 @@ from wbsim.sim.invariants import LawBroken
 class How(NamedTuple):
     """The settings of a run of jobs.
 
-    * ``seed``: the seed of the first replication.
+    * ``seed``: the seed of all replications; the random numbers follow from the seed and the replication.
     * ``directory``: the directory for the results; None: results are not kept.
     * ``processes``: the number of worker processes; None: one for each processor.
     * ``cluster``: the address of a dask scheduler, which takes the place of the worker processes.
@@ -104,6 +104,8 @@ class Runs:
         """Return the results of *jobs* in their order; run the jobs that have none, and keep their results.
 
         A failed run is a `Failure` among the results, and not an exception.
+
+        Without a directory, results are kept in this object only.
 
         Raises:
             BadInput: a result cannot be written or is damaged, or the cluster cannot be reached.

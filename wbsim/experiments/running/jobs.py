@@ -78,7 +78,7 @@ OnJobProgress = Callable[[int, Progress], None]
 
 
 Ended = Generator[tuple[int, Outcome | Failure], None, None]
-"""Yields (place, result) when a job ends.  Closing the generator ends the jobs that still run."""
+"""Yields (place, result) when a job ends.  Closing the generator gives up the jobs that have no result."""
 
 
 class Executor(Protocol):
@@ -89,6 +89,9 @@ class Executor(Protocol):
 
         A job that fails in a way that may pass (`Failure.again`) gets up to `ATTEMPTS` attempts before its
         failure is yielded.  *on_progress* is called while the jobs run, with the place of a job and its
-        progress; None: no progress is wanted.
+        progress; None: no progress is wanted.  A `Cluster` never calls *on_progress*.
+
+        Raises:
+            BadInput: the scheduler of a `Cluster` cannot be reached.
         """
         ...

@@ -43,9 +43,10 @@ class Meter:
         self._reported = False
 
     def note(self, place: int, report: Progress) -> None:
-        """Take the *report* of the run at *place*, and print the line again, at most five times a second.
+        """Take the *report* of the run at *place*, and print as the `Reporting` says.
 
-        A place is a number that identifies the run until `finish`.
+        A place is a number that identifies the run until `finish`.  A line is printed again at most five
+        times a second, and neither at 0 % nor at 100 %.
         """
         self._reports[place] = report
         self._show()

@@ -25,7 +25,10 @@ def run_case(
     primitives: Primitives | None = None,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
-    """Simulate *case* in this process, and return its outcome, with the processor time and memory of the run.
+    """Simulate *case* in this process, and return its outcome, with the cost of the run.
+
+    ``cpu_s`` is the processor time (s) of the run, without the building of its machine.  ``peak_rss_mib`` is
+    the largest memory of this process since the call.
 
     *seed* and *replication* decide the random numbers.  *on_progress* is called after each iteration and
     every 10 s of simulated time.  *primitives*: those of another engine; None: the chosen engine's.

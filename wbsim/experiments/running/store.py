@@ -420,7 +420,7 @@ def refuse_foreign(path: Path, begins: str, kind: str) -> None:
     """Refuse to replace a file *path* that is not one of wbsim's *kind* files, which begin with *begins*.
 
     Raises:
-        BadInput: *path* exists, and wbsim did not write it.
+        BadInput: *path* exists, and wbsim did not write it or it cannot be read.
     """
     try:
         is_own = not os.path.lexists(path) or text_of(path).startswith(begins)

@@ -49,7 +49,8 @@ def available_mib() -> float:
 class Budget:
     """The memory for runs.  A run needs the largest peak that a run of its kind has had.
 
-    The kind of a run is its variant.  A kind without a peak counts with the largest peak of all kinds.
+    The kind of a run is its variant.  A kind without a peak counts with the largest peak of all kinds, which
+    is 0 without any.
     *mib*: the free memory (MiB), of which nine tenths are used.  *peaks_mib*: the peaks of earlier runs by
     kind (MiB).
     """
@@ -72,9 +73,9 @@ class Budget:
         self._kinds[place] = kind
 
     def ends(self, place: int, peak_mib: float) -> None:
-        """Free the memory of the run at *place*, which ended with a peak of *peak_mib*; 0: unknown.
+        """Free the memory of the run at *place* (see `begins`), which ended with a peak of *peak_mib*.
 
-        Later runs of its kind count with this peak, if it is the largest.
+        *peak_mib* is 0 if the peak is unknown.  Later runs of the kind count with the largest peak.
         """
         kind = self._kinds.pop(place)
         self._peaks_mib[kind] = max(self._peaks_mib.get(kind, 0.0), peak_mib)
@@ -197,7 +198,10 @@ class Crew:
                     yield pair
 
     def give(self) -> None:
-        """Send the next job of the queue to each idle worker, while memory is left for the job's kind."""
+        """Send the next job of the queue to each idle worker, while memory is left for the job's kind.
+
+        `work` calls this again and again.  A job that does not fit makes the jobs behind it wait, too.
+        """
         for worker in self.workers:
             if worker.place is None and self._queue and self._budget.fits(self._kind(self._queue[0])):
                 place = self._queue.popleft()

@@ -86,10 +86,10 @@ class Advice:
     def document(self) -> dict[str, object]:
         """Return the answer, its range, and the mean rate with each number of contexts, for ``--json``.
 
-        ``contexts`` is the answer.  ``rates`` has the mean rates by number of contexts, which is a text, in
-        ``unit`` ("files/s" or "MiB/s").  ``range`` has the smallest and the largest number that the seeds
-        cannot tell from ``contexts``, and ``between_seeds`` the largest difference of two seeds, in ``unit``.
-        ``held_back_by`` is the bottleneck of the best run in words.
+        ``title`` heads the text, and ``contexts`` is the answer.  ``rates`` has the mean rates by number of
+        contexts, which is a text, in ``unit`` ("files/s" or "MiB/s").  ``range`` has the smallest and the
+        largest number that the seeds cannot tell from ``contexts``.  ``between_seeds`` is the largest
+        difference of two seeds, in ``unit``.  ``held_back_by`` is the bottleneck of the best run in words.
         """
         unit, rate_of = _mean_rates(self.runs)
         return {
@@ -183,12 +183,15 @@ def advise(
 ) -> Advice:
     """Run *variant* of the file *config* with several numbers of contexts; *quick* runs its smaller version.
 
-    *overrides* have the form ``key.path=value``.  *variant* may be None if there is one case.  *how*: the
-    settings of the runs.  *replications*: the seeds of each number.  ``wbsim advise`` calls this.
+    *overrides* have the form ``key.path=value``.  *variant*: a variant or the label of a case; None if
+    there is one case.  *how*: the settings of the runs.  *replications*: the seeds of each number.  ``wbsim
+    advise`` calls this.
 
     Raises:
         BadInput: all problems of the configuration, *variant* does not select a single case, or a run cannot
             end.  Or nothing was written back, or one context has all files (`advise_on`).
+        LawBroken: a run broke a law of the model.
+        RuntimeError: a run met a fault of wbsim.
     """
     whole = load(config, overrides)
     case = whole.only_case(variant)
@@ -206,6 +209,8 @@ def advise_on(case: Case, title: str, how: How, replications: int, place: str) -
     Raises:
         BadInput: nothing was written back, so the contexts had no work.  Or the configured rule puts all
             files into one context, or a run cannot end.
+        LawBroken: a run broke a law of the model.
+        RuntimeError: a run met a fault of wbsim.
     """
     groups = _groups(case)
     rule = _rule(case, groups)

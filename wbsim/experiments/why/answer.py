@@ -25,7 +25,8 @@ UNWRITTEN: Final = "nothing was written back"
 def cause_of(uses: Mapping[str, float], *, written_back: bool = True) -> str:
     """Return what holds a run back, in words, from the utilisation (0 to 1) of each resource in *uses*.
 
-    *written_back*: False: no data was written back, so the answer is `UNWRITTEN`.
+    *uses* has at least one resource, in the order that `most_used` expects.  Without a bottleneck, the answer
+    is `NOTHING`.  *written_back*: False: no data was written back, so the answer is `UNWRITTEN`.
 
     >>> cause_of({"processors": 0.2, "device sda head": 0.9}), cause_of({"processors": 0.2})
     ('the head of sda', 'nothing in particular')
@@ -68,8 +69,8 @@ def answer_of(axes: Sequence[str], points: Sequence[Sequence[object]], causes: S
 
     A point has a value for each of *axes*, the swept keys.
 
-    Along one axis of rising numbers, the sentence says where the cause changes.  On other axes, it names the
-    points of each cause.
+    If the cause changes at most twice along one axis of rising numbers, the sentence says where.  Otherwise
+    it names the points of each cause, or of more than three points their number.
 
     >>> answer_of(["threads"], [[1], [2], [4], [8]], ["a process of dd"] * 2 + ["the flusher of sda"] * 2)
     'From threads = 4 on, the flusher of sda holds the run back; below, a process of dd.'

@@ -208,7 +208,9 @@ def _held_back_by(run: Run) -> str | None:
 
 
 def verdict(run: Run, count: int = _NEXT) -> str:
-    """Return a line with the length and the bottleneck of *run* and the next *count* resources.
+    """Return a line with the length (s) and the bottleneck of *run*, and the next *count* resources.
+
+    A resource has its share of the run (%).
 
     Without a bottleneck, the line names the most used resource.  If nothing was written back, the line names
     no resource.
@@ -246,8 +248,10 @@ def by_variant(runs: Sequence[Run]) -> list[tuple[str, list[Run]]]:
 
 
 def sweep_table(axis: str, runs: Sequence[Run]) -> str:
-    """Return a table: the rate of each run until its last program ended, and the bottleneck of the run.
+    """Return a table: the bottleneck of each run, its times (s), and its rate until its last program ended.
 
+    The last column has the rate as a share (%) of the best rate.  The time on disk has no column if no run
+    has one.
     *axis* heads the column of the points.  The share of a run without a bottleneck is that of its most used
     resource.
     """
@@ -318,8 +322,8 @@ def kind_named(name: str, run: Run) -> Kind | None:
 def flushers_table(first: Run, second: Run) -> str:
     """Return a table of the flushers' time (us) for each file written back, or each MiB of large files.
 
-    A line has a cause, with a column for each run and for the difference.  The differences of the two runs
-    add up to the gain.
+    A line has a cause, with a column for each run and for the difference, *second* minus *first*.  The last
+    line has the sums of all causes.  Causes that are shorter than `SEEN` us in both runs are left out.
     """
     unit, first_times, second_times = per_file(first, second)
     causes = in_order(first_times.keys() | second_times.keys())
@@ -340,8 +344,8 @@ def flushers_table(first: Run, second: Run) -> str:
 def per_file(first: Run, second: Run) -> tuple[str, dict[str, float], dict[str, float]]:
     """Return the unit, "file" or "MiB", and the flushers' time (us) by cause in *first* and in *second*.
 
-    The time is the sum over all flushers, divided by the files or the MiB that flushers wrote back; nan if
-    they wrote nothing back.
+    The time is the sum over all active flushers, divided by the files or the MiB that flushers wrote back.
+    Without such files or MiB it is nan.
     """
     small = _small((first, second))
     flushers = []

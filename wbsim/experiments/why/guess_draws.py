@@ -75,6 +75,8 @@ def drawn_intervals(case: Case, more: Sequence[str], how: How, draws: int) -> Dr
     Raises:
         BadInput: there are fewer than `FEWEST` draws, nothing can be drawn, or fewer than two draws end.  Or
             the run with the usual values cannot end.
+        LawBroken: the run with the usual values broke a law of the model.
+        RuntimeError: the run with the usual values met a fault of wbsim.
     """
     from scipy.stats.qmc import LatinHypercube
 

@@ -57,7 +57,7 @@ class Guess(NamedTuple):
 
     @property
     def logarithmic(self) -> bool:
-        """True if the range is sampled on a logarithmic scale, because its ends differ by a large factor."""
+        """True if the range is sampled on a logarithmic scale: above 0, and wider than the factor `WIDE`."""
         return self.low > 0 and self.high > WIDE * self.low
 
     def value_at(self, share: float) -> float | int:
@@ -210,6 +210,9 @@ class GuessRuns:
 
         A row has a share for each of *guesses*, from 0 (the low end of the range) to 1.  Other guesses have
         their usual values.
+
+        Raises:
+            BadInput: as `Runs.run` raises it.
         """
         outcomes = self.outcomes(shares, guesses)
         return np.array([np.nan if outcome is None else self._figure.whole(outcome) for outcome in outcomes])
@@ -221,6 +224,9 @@ class GuessRuns:
 
         A row has a share for each of *guesses*, from 0 (the low end of the range) to 1.  With *equal_seeds*
         all rows have the random numbers of replication 0; without, row n has those of replication n.
+
+        Raises:
+            BadInput: as `Runs.run` raises it.
         """
         jobs: list[tuple[Values, Job]] = []
         for number, row in enumerate(shares.tolist()):
@@ -283,6 +289,8 @@ class GuessRuns:
 
         Raises:
             BadInput: nothing was written back until the time of the figure, or the run cannot end.
+            LawBroken: as `usual_outcome` raises it.
+            RuntimeError: as `usual_outcome` raises it.
         """
         outcome = self.usual_outcome()
         if nothing_written_back(outcome, until_end=self._figure.until_end):
@@ -294,6 +302,8 @@ class GuessRuns:
 
         Raises:
             BadInput: the run cannot end.
+            LawBroken: the run broke a law of the model.
+            RuntimeError: the run met a fault of wbsim.
         """
         (outcome,) = self._runs.run([Job(self._case, self._how.seed)]).all_outcomes()
         self.run_count += 1

@@ -150,6 +150,8 @@ def sensitivity(case: Case, figure: str, how: How, trajectories: int, most: int,
     Raises:
         BadInput: an argument is invalid, nothing can be varied, the model refuses too many runs, or a result
             cannot be written.  Or the run with the usual values cannot end, or writes nothing back.
+        LawBroken: the run with the usual values broke a law of the model.
+        RuntimeError: the run with the usual values met a fault of wbsim.
     """
     if figure not in FIGURES:
         raise bad("--figure", f"is {figure!r}; use one of {', '.join(FIGURES)}")

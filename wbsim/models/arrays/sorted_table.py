@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
 
 def new_tables(count: int, valued: bool) -> Tables:
-    """Return *count* empty tables without room; only *valued* tables have values."""
+    """Return *count* empty tables without room (`with_room`); their keys have values only if *valued*."""
     return Tables(
         rows=Rows(
             keys=np.empty((0, WIDTH), np.int64),
@@ -163,7 +163,7 @@ def key_at(table: Table, position: int, index: int) -> int:
 
 @compiled
 def value_at(table: Table, position: int, index: int) -> int:
-    """Return the value at a place for which `is_in` is true."""
+    """Return the value at a place for which `is_in` is true; the table must have values (`new_tables`)."""
     return int(table.rows.values[table.order[position], index])
 
 
@@ -177,7 +177,7 @@ def place_after(table: Table, position: int, index: int) -> tuple[int, int]:
 
 @compiled
 def place_before(table: Table, position: int, index: int) -> tuple[int, int]:
-    """Return the place before this one, which may be the place behind the last key.
+    """Return the place before (*position*, *index*), a place with a key or the one behind the last key.
 
     Before the first key, return (-1, 0), for which `is_in` is false.
     """

@@ -74,8 +74,9 @@ class Elevator:
     def neighbours(self, bio: Bio) -> list[Request]:
         """Return the waiting requests against which *bio* is tried because it would continue them.
 
-        The one that ends where *bio* begins comes first, then the one that begins where *bio* ends.  A replay
-        of a capture asks this, to find the request that should have taken *bio*.
+        The one that ends where *bio* begins comes first, then the one that begins where *bio* ends.  The
+        second is found only with a scheduler that sorts.  A replay of a capture asks this, to find the
+        request that should have taken *bio*.
         """
         neighbours = (self._by_end.get(bio.start_sector), self._by_start.get(bio.end_sector))
         return [
@@ -88,10 +89,10 @@ class Elevator:
         ]
 
     def set_one_hit(self, bio: Bio) -> None:
-        """Treat the request that *bio* continues as the one that merged last.
+        """Treat the request that waits next to *bio* as the one that merged last.
 
-        A replay calls this when the captured kernel merged them.  If no request waits next to *bio*, nothing
-        changes.
+        The request that ends where *bio* begins goes before one that begins where *bio* ends.  A replay calls
+        this when the captured kernel merged the two.  If no request waits next to *bio*, nothing changes.
         """
         self._last_merge = (
             self._by_end.get(bio.start_sector) or self._by_start.get(bio.end_sector) or self._last_merge
@@ -249,7 +250,8 @@ class SoftwareQueue:
         Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
         request took it.
 
-        A limit that forbids a merge ends the walk.
+        The newest of them that touches *bio*, has its op, and is not flagged NOMERGE decides.  If a limit or
+        REQ_META forbids that merge, the result is NEW.
         """
         for request in self.neighbours(bio):
             if request.nomerge or bio.nomerge or request.op != bio.op:
@@ -258,9 +260,9 @@ class SoftwareQueue:
         return NEW
 
     def neighbours(self, bio: Bio) -> list[Request]:
-        """Return the waiting requests against which *bio* is tried because it would continue them.
+        """Return the waiting requests that end where *bio* begins, or begin where *bio* ends.
 
-        Only the newest `SOFTWARE_QUEUE_TRIED` requests count, newest first.
+        Only the newest `SOFTWARE_QUEUE_TRIED` requests count, newest first.  With nomerges 2, none does.
         """
         if not self._bounds.merges:
             return []

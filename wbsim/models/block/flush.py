@@ -51,7 +51,7 @@ class FlushQueue:
     def submit(self, request: Request, done: Callable[[], None]) -> None:
         """Start *request*, which has PREFLUSH or FUA; call *done* when it completes (blk_insert_flush).
 
-        Its flush may wait for that of others, which they then share.
+        Its flush may wait until other flushes and data are complete; all requests that wait share it.
         """
         if request.op == FUA:
             self._send_data(request, done)

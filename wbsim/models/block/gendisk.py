@@ -74,7 +74,10 @@ class GenDisk:
         raise NotImplementedError(f"{self.name} takes requests")
 
     def unplug(self) -> None:
-        """Let what waits in the plug of a queue (to 2.6.38) go on, because a task waits; else do nothing."""
+        """Open the plug of the queue, or of each member's queue (to 2.6.38), for a task that waits.
+
+        Its requests then go to the driver.  A queue without a plug, and an open plug, stay as they are.
+        """
 
     @property
     def congested(self) -> bool:
@@ -83,7 +86,7 @@ class GenDisk:
 
     @property
     def busy_ns(self) -> int:
-        """The time (ns) with a request or a bio at the device, until now.
+        """The time (ns), until now, with a request in the queue or the driver; of an array, with a bio in it.
 
         As a share of the elapsed time this is %util of iostat.
         """
@@ -107,15 +110,21 @@ class GenDisk:
         return min(self._most_pages, self._most_segments * segment_pages)
 
     def uses(self) -> dict[str, float]:
-        """Return how long (ns) each part of the device was used so far, by name; see `BlockDevice.uses`."""
+        """Return how long (ns) each part of the device was used so far, by name (`BlockDevice.uses`).
+
+        An array of md returns an empty dict; its members are disks of the machine, and have these times.
+        """
         return {}
 
     def programmed_bytes(self) -> int:
-        """Return how many bytes the flash of the device programmed so far; 0: the device has no flash."""
+        """Return how many bytes the flash of the device programmed so far; 0: the device has no flash.
+
+        An array of md returns 0; its members are disks of the machine, and have their counts.
+        """
         return 0
 
     def check(self) -> None:
-        """Check the laws of the device at the end of a run.
+        """Check the laws of the device at the end of a run; `Queue` and `Array` have laws.
 
         Raises:
             LawBroken: something was lost, or a part was used for longer than the run lasted.

@@ -74,9 +74,9 @@ def fits(request: Request, sectors: int, segments: int, bounds: Bounds) -> bool:
 
 
 def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
-    """Merge *bio* into *request* if they touch; return BACK or FRONT, else NEW.
+    """Merge *bio* into *request* if they touch and `would_merge` is true; return BACK or FRONT, else NEW.
 
-    BACK: *bio* is the new end of *request*; FRONT: it is the new beginning.
+    BACK: *bio* is the new end of *request*; FRONT: it is the new beginning.  NEW: *bio* is in no request yet.
 
     If only a limit forbids the merge, flag *request* NOMERGE.  The caller has compared the queues, and has
     tested ``bounds.merges``.
@@ -108,7 +108,7 @@ def try_merge(request: Request, bio: Bio, bounds: Bounds) -> Merge:
 
 
 def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
-    """Append the request *follower* to *request*, if the rule allows it; return whether it was appended.
+    """Append the request *follower* to *request*, if `would_join` is true; return whether it was appended.
 
     This is the sort-merge insertion of an elevator, which drops *follower* then.
     """
@@ -125,6 +125,7 @@ def try_join(request: Request, follower: Request, bounds: Bounds) -> bool:
 def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
     """Return whether *request* would take *bio*, whose sectors touch it; nothing changes.
 
+    Neither has NOMERGE, both have one op and, with ``meta_apart``, equal REQ_META, and *bounds* are kept.
     A replay of a capture asks this.
     """
     if request.nomerge or bio.nomerge or request.op != bio.op:
@@ -135,7 +136,10 @@ def would_merge(request: Request, bio: Bio, bounds: Bounds) -> bool:
 
 
 def would_join(request: Request, follower: Request, bounds: Bounds) -> bool:
-    """Return whether *request* would take the request *follower* at its end; nothing changes."""
+    """Return whether *request* would take the request *follower* at its end; nothing changes.
+
+    *follower* must begin where *request* ends; all else is as in `would_merge`.
+    """
     return (
         request.end_sector == follower.start_sector
         and not request.nomerge

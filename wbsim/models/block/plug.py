@@ -48,7 +48,7 @@ class Plug:
         self.requests: list[Request] = []
 
     def attempt_merge(self, bio: Bio, bounds: Bounds) -> Merge:
-        """Merge *bio* into a plugged request, if the era's rule finds one.
+        """Merge *bio* into a plugged request, if the era's rule (``tried`` of `PlugRules`) finds one.
 
         Return BACK if *bio* is the new end of the request, FRONT if it is the new beginning, and NEW if no
         request took it.
@@ -185,6 +185,7 @@ class QueuePlug:
     * A task waits for a request, or for writeback in sync(2) or fsync(2).
     * A request ends.
 
+    The timer is here.  In all other cases the queue sets ``closed`` to False.
     Left out: a task that waits for a page otherwise opens the plug, too; kblockd, which runs the queue
     for the timer.
     """
@@ -203,7 +204,8 @@ class QueuePlug:
     def close(self) -> None:
         """Close the plug; the timer opens it after *delay_ns* and calls *feed* (blk_plug_device).
 
-        If the plug was opened and closed again meanwhile, the earlier timer has no effect.
+        A closed plug stays as it is.  If the plug was opened and closed again meanwhile, the earlier timer
+        has no effect.
         """
         if not self.closed:
             self.closed = True
@@ -219,7 +221,10 @@ class QueuePlug:
 
 
 def plug_of(rules: PlugRules, env: Environment, rank: int, feed: Callable[[], None]) -> QueuePlug | None:
-    """Return the plug of a queue, whose timer calls *feed* at *rank*; None in eras without such plugs."""
+    """Return the plug of a queue, whose timer calls *feed* at *rank*; None in eras without such plugs.
+
+    *rules* have the number of requests and the time (ns) of `QueuePlug`.
+    """
     if rules.unplug_requests is None or rules.unplug_time is None:
         return None
     return QueuePlug(env, rank, rules.unplug_requests, rules.unplug_time, feed)

@@ -49,6 +49,8 @@ class WritebackThrottling:
         """Return how many more requests a thread may submit now; 0: it must sleep (get_limit).
 
         *background*: the thread does background or periodic writeback.  *sync*: the write carries REQ_SYNC.
+        With *sync*, or if a writer slept in balance_dirty_pages within the last second, ``count`` may reach
+        ``most``.  Otherwise it may reach about half of ``most``, or a quarter with *background*.
         """
         limit = self._background if background else self._normal
         return max(0, (self.most if sync or self._held_back_lately() else limit) - self.count)
@@ -56,9 +58,9 @@ class WritebackThrottling:
     def done(self) -> None:
         """Count one buffered write less; wake all sleeping tasks if there is room for several requests.
 
-        Half as many as background writeback may have are enough.
-        With a write cache, and without recently throttled writers, they wake only when ``count`` is 0
-        (wbt_rqw_done).
+        The queue calls this when it frees a request of a buffered write.  Room for half as many requests as
+        background writeback may have is enough.  With a write cache, and without recently throttled writers,
+        the tasks wake only when ``count`` is 0 (wbt_rqw_done).
         """
         self.count -= 1
         if not self.waiters:

@@ -30,7 +30,7 @@ _AMOUNTS: Final = ("value", "low", "high")
 
 @cache
 def names_in(folder: str) -> tuple[str, ...]:
-    """Return the names of the parts in *folder*, such as ``drives``, in alphabetical order."""
+    """Return the names of the parts in *folder* of data/, such as ``drives``, in alphabetical order."""
     return tuple(sorted(path.stem for path in (_FOLDER / folder).glob("*.toml")))
 
 

@@ -2,6 +2,8 @@
 
 Each is a file in data/drives.  It has the device and the queue, or a ``sheet`` from which they follow
 (`sheets`).  Its ``figures`` were measured on the drive, and the model does not use them.
+
+A release is (major, minor, patch), as `release_of` returns it.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Each is a file in data/machines.  Times of code paths come from three sources.  
 EPYC, was measured here.  A kernel series has rates of fio on a Xeon Gold 6240.  A mail of December 2025 has
 the cost of empty files on a large server.  Processors of other years differ from these by a factor, which is
 assumed.
+
+A release is (major, minor, patch), as `release_of` returns it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Stands for mkfs.xfs of xfsprogs 6.1 and mke2fs of e2fsprogs 1.47, which tests compare with the tools' output
 (tests/models/catalogue/test_mkfs.py).  The rules of other versions come from their history, and have the tag
-[R].  A block has 4 KiB.
+[R].  A block has 4 KiB.  A release is (major, minor, patch).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The request queue that each release gives a drive, by its interface.
 
-The inputs of a queue are the fields of its `QueueSpec` by name, with the origin of each value.
+The inputs of a queue are the fields of its `QueueSpec` by name, each value a `Given` with its origin.  The
+fields ``limits`` and ``elevator`` are tables of such values.  A release is (major, minor, patch).
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def _scsi_queue(release: Release, largest: Given, segments: Given, depth: Given,
 
 
 def nvme_queue(release: Release, most_bytes: Given = _NVME_MOST) -> Inputs:
-    """Return the inputs of the queue of an NVMe drive that takes *most_bytes* in a command (MDTS)."""
+    """Return the inputs of the queue of an NVMe drive, of which a command has at most *most_bytes* (MDTS)."""
     segments = rule_for("queue.max_segments", release, NVME)
     if segments.value is None:
         segments = specified(most_bytes.value // (4 * KIB) + 1, segments.source)

@@ -302,8 +302,9 @@ def spec_of(sheet: Mapping[str, Any]) -> type[FlashSheet | DiskSheet]:
 def drive_of(sheet: Sheet) -> Inputs:
     """Return the drive that *sheet* describes, as the tables ``queue`` and ``device`` of a configuration.
 
-    Each number has its origin.  ``queue`` names the interface in ``like`` (`queues`), and has depths only if
-    the sheet of a disk has ``queue_depth``.
+    *sheet* has the keys of `FlashSheet` or of `DiskSheet`, as `spec_of` decides.  In the result, each number
+    has its origin.  ``queue`` names the interface in ``like`` (`queues`), and has depths only if the sheet of
+    a disk has ``queue_depth``.
 
     Raises:
         ValueError: the sheet is not valid; a figure is missing, unknown or contradicts another one.
@@ -513,7 +514,7 @@ def _ftl(sheet: FlashSheet, medium: Medium) -> Inputs:
 
 
 def raw_bytes(capacity: int) -> int:
-    """Return the flash of a drive of *capacity* bytes: the next power of two of GiB.
+    """Return the flash (bytes) of a drive: *capacity* (bytes), rounded up to a power of two of GiB.
 
     >>> raw_bytes(480 * 10**9) // GIB
     512

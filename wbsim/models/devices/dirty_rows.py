@@ -142,7 +142,8 @@ class DirtyRows:
     def has(self, number: int, position: int, first: int, behind: int) -> bool:
         """Return whether sectors *first* to *behind* of a strip are all in the cache.
 
-        *number*: its row; *position*: its place in the row.  The sectors are counted from its start.
+        *number*: the row of the strip; *position*: its place in the row.  The sectors count from its start.
+        Rows on their way to the members count, too.
         """
         runs: Runs = []
         for rows in (self._on_way, self._rows):

@@ -58,9 +58,10 @@ class Ftl:
         self._free = 0  # bytes to be filled by the host while the owed ones are moved
 
     def write(self, start: int, end: int) -> tuple[int, int]:
-        """Write sectors *start* to *end*; return the bytes that flash programs, and the erased blocks.
+        """Write sectors *start* to *end*; return the bytes to program, and the number of erased blocks.
 
-        Pages that garbage collection moves are in ``owed`` instead; see `moved_with`.
+        Both are 0 if the write stays in the unit in which the last write ended, and continues there.  Pages
+        that garbage collection moves are in ``owed`` instead; see `moved_with`.
         """
         first, count = self._units.filled(start, end)
         if count <= 0:

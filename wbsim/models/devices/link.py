@@ -21,7 +21,7 @@ class Link:
         return self._busy_ns - max(self._free_ns - self._env.now, 0)
 
     def take(self, sectors: int) -> int:
-        """Carry a command of *sectors* sectors when the link is free; return the time of its end (ns).
+        """Carry a command of *sectors* sectors when the link is free; return when it ends (ns on the clock).
 
         The link is busy until then, so a device calls this once for each command, in order.
         """

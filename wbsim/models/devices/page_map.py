@@ -3,7 +3,8 @@
 Flash is programmed page by page and erased block by block.  So a page that is written again goes to another
 place, and its old place is garbage.  When few free blocks are left, the drive takes the block with the fewest
 valid pages (greedy).  It moves these pages to another block, and erases the first.  Pages that the host
-writes and pages that are moved go to separate blocks (write points).
+writes and pages that are moved go to separate blocks (write points).  A block that no write point fills any
+more is *closed*: it is on a list by its valid pages, and can be collected.
 
 A page has an *entry* once a run has written, discarded or moved it.  A drive that was in use before the run
 has *anonymous* pages, too: each block counts them, and no entry says where they are.  If the drive was
@@ -141,7 +142,7 @@ class PageMap:
             numbers[_IN_ORDER] = in_order * int(levels.sum())
 
     def write(self, start: int, count: int) -> tuple[int, int]:
-        """Write *count* pages from page *start*; return how many pages are moved, and blocks are erased."""
+        """Write *count* pages from page *start*; return how many pages were moved, and blocks erased."""
         done, moves, erasures = write_pages(self._arrays, start, count)
         while done < count:
             self._make_room()
@@ -544,7 +545,7 @@ def write_pages(arrays: Arrays, start: int, count: int) -> tuple[int, int, int]:
 
 @compiled
 def discard_pages(arrays: Arrays, start: int, count: int) -> int:
-    """Discard *count* pages from page *start* on while the arrays have room; return how many."""
+    """Discard *count* pages from page *start* on while the arrays have room; return the number done."""
     for page in range(start, start + count):
         if not has_room(arrays):
             return page - start

@@ -12,7 +12,8 @@ class Planes:
     """A number of planes; flash pages go to one after another.
 
     *program_ns*: the time of most programs.  With *suspend_ns*, a read interrupts a program and lets it wait
-    for so long in addition; with None, a read waits until the program ends.
+    for so long in addition; with None, a read waits until the program ends.  Begins and ends are times on the
+    clock.  Methods only reserve planes, and no time passes in them.
     """
 
     def __init__(self, env: Environment, count: int, program_ns: int, suspend_ns: int | None) -> None:
@@ -72,11 +73,14 @@ class Planes:
         return begin_ns + took_ns
 
     def fit(self, pause_ns: int, took_ns: int) -> int:
-        """Return how many works of *took_ns* each all planes together can do in a pause of *pause_ns*."""
+        """Return how many steps of *took_ns* each all planes together can do in a pause of *pause_ns*."""
         return len(self._free_ns) * pause_ns // took_ns
 
     def count_pause(self, took_ns: int) -> None:
-        """Count *took_ns* of work in a pause that is over, such as folding, which delays no other work."""
+        """Count *took_ns* of work, the sum over all planes, in a pause that is over.
+
+        Such work, folding, delays no other work.
+        """
         self._other_ns += took_ns
 
     def _count(self, begin_ns: int, end_ns: int) -> None:

@@ -19,7 +19,8 @@ from wbsim.sim.units import SECTOR_BYTES, S
 class Platters:
     """The platters of one spindle.
 
-    ``head``: the sector behind the last one that was under the head, which passed at ``passed_ns``.
+    ``head``: the sector behind the last one that was under the head.  That one passes at ``passed_ns``, a
+    time on the clock that may be to come.
     """
 
     def __init__(self, spec: DiskSpec) -> None:
@@ -51,7 +52,8 @@ class Platters:
     def transfer(self, start: int, end: int, now: int) -> int:
         """Let sectors *start* to *end* pass under the head, which is free *now* (ns); return the end (ns).
 
-        *end* is exclusive.  The head moves: it is at sector *end* then.
+        *end* is exclusive.  The head moves: it is at sector *end* then.  The result is a time on the clock,
+        as *now* is.
         """
         begin_ns = now + self.positioning_ns(start, now)
         self.passed_ns = begin_ns + (end - start) * SECTOR_BYTES * S // self.rate(start)

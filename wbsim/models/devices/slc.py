@@ -20,7 +20,8 @@ class SlcPart:
     """The part, on *planes* that program *flash_page* bytes at a time.
 
     Folding a page takes *fold_ns*.  *fill* returns the share of the drive's capacity that has data.
-    ``filled``: the bytes in the part.  ``folded``: the bytes that were folded.
+    ``filled``: the bytes in the part.  ``folded``: the bytes that were folded.  Begins and ends are times on
+    the clock.
     """
 
     def __init__(
@@ -40,13 +41,14 @@ class SlcPart:
 
     @property
     def size(self) -> int:
-        """The size (bytes) of the part now: less when more of the drive has data."""
+        """The size (bytes) of the part now: ``fixed`` plus ``dynamic`` x (1 - *fill*)."""
         return self._spec.fixed + int(self._spec.dynamic * (1 - self._fill()))
 
     def program(self, begin_ns: int) -> int:
         """Program a flash page of the host, not before *begin_ns*; return its end (ns).
 
-        A full part programs the other cells, or folds.  A pause before *begin_ns* may have folded some.
+        If the part is full, the drive programs other cells directly, or folds a page first (``when_full`` of
+        `SlcSpec`).  A pause before *begin_ns* may have folded some.
         """
         self._fold_in_pause(begin_ns)
         spec, page = self._spec, self._page

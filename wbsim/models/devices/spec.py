@@ -110,7 +110,7 @@ class FtlSpec(Spec):
     def pages_and_blocks(self, size: int, unit: int) -> tuple[int, int, int]:
         """Return the units (of *unit* bytes) of a drive of *size* bytes, those of a block, and the blocks.
 
-        All three are numbers.
+        All three are numbers.  The blocks include the spare ones.
 
         Raises:
             BadValue: ``erase_block`` is not a multiple of *unit*, or the flash beyond the capacity is
@@ -318,7 +318,7 @@ class Raid0Spec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """The capacity (bytes), of equal shares that fit the smallest member; None: it does not matter."""
+        """The capacity (bytes): the members' smallest, times their number; None: no member has one."""
         shares = [member.capacity for member in self.members if member.capacity is not None]
         return min(shares) * len(self.members) if shares else None
 
@@ -459,7 +459,7 @@ class ControllerSpec(DeviceSpec):
 
     @property
     def capacity(self) -> int | None:
-        """The capacity (bytes), of whole strips that fit the smallest member; None: it does not matter."""
+        """The capacity (bytes), of whole strips that fit the smallest member; None: no member has one."""
         sizes = [member.capacity for member in self.members if member.capacity is not None]
         return min(sizes) // self.strip * self.strip * self._data if sizes else None
 

@@ -37,7 +37,8 @@ class Space:
     def check(self, name: str, free: int, claimed: int) -> None:
         """Check that the *free* blocks of filesystem *name* are unclaimed, in ``reserve``, or claimed.
 
-        *claimed* is the number of blocks that delayed pages claim; such a block is still free.
+        *free* is `Placement.free_blocks`, and *claimed* the number of blocks that delayed pages claim; such a
+        block is still free.
 
         Raises:
             LawBroken: a claim was lost, or was counted twice.

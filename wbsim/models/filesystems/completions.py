@@ -76,7 +76,8 @@ class Completions:
     def queue(self, work: IoEnds) -> None:
         """Queue *work*, the ended ioends of one file, and wake its worker, in no time (queue_work).
 
-        `IoEnds` calls this at the end of a bio, unless *work* is ``busy``, which means queued already.
+        `IoEnds` calls this when an ioend has ended while *work* was not ``busy``, and sets ``busy`` first.
+        The worker clears ``busy`` when no ended ioend is left.
         """
         self._add(work)
 
@@ -92,8 +93,9 @@ class Completions:
             self._env.wake(task)
 
     def end_io(self, ioend: EndedRun) -> None:
-        """End the I/O of *ioend*, a file of one run: queue its completion, and wake the worker.
+        """End the I/O of *ioend*, a file of one run: queue its completion, and wake the worker, in no time.
 
+        The only bio of the file calls this when it ends; with several bios, `end_io_of` does.
         *ioend* has the inode, its flight, the number of pages, and their first block in the filesystem.  The
         pages are clean now or, if ``unwritten``, after the completion.
         """

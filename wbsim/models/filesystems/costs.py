@@ -48,7 +48,8 @@ class SharedLines:
 
         The operation lasts *lasts_ns*, writes to the lines included, while the lines stay on the task's
         processor; the result is 0 then.  Afterwards each line is on that processor, and busy until its writes
-        end.  Call this once for each operation, because ``file.log_operation`` counts it.
+        end.  Call this once for each operation, because ``file.log_operation`` counts it.  The caller waits
+        for the time, and accounts for it.
         """
         own_ns, far_ns, cpu, now = self._own_ns, self._far_ns, task.cpu, self._env.now
         probability = self._probability(file, lasts_ns)
@@ -83,7 +84,7 @@ _BLOCK: Final = 4_096
 
 
 class RandomFactors:
-    """Factors that vary the time of allocations, from the stream *name*."""
+    """Factors that vary the time of allocations, from the stream *name*, which no other caller may use."""
 
     __slots__ = ("_draws",)
 
@@ -134,15 +135,16 @@ class MapCosts:
         return self.extent_map_ns if extents <= self._extents else self._tree_map_ns
 
     def run_map_ns(self) -> tuple[int, int]:
-        """Draw two times (ns) of an allocation for a file of one run: outside its group's lock, and under it.
+        """Draw two times (ns) for a file of one run: that of an allocation, and ``group_ns`` after it.
 
-        One factor varies both.
+        One factor varies both.  The second is for the update of XFS's reverse mapping, which takes the
+        group's lock anew; 0: the filesystem has none.
         """
         factor = self.factors.next()
         return int(self.extent_map_ns * factor), int(self.group_ns * factor)
 
     def varied_map_ns(self, extents: int, more_ns: int = 0) -> tuple[int, int]:
-        """Draw the two times (ns) of an allocation in a file of *extents* extents, as `run_map_ns` does.
+        """Draw the two times (ns) of `run_map_ns` for an allocation in a file of *extents* extents.
 
         *more_ns* is added to the first before the factor varies it.
         """
@@ -182,16 +184,16 @@ class MapCosts:
     def moved_map_ns(self, file: PagedFile, task: Task) -> int:
         """Return the time (ns) to fetch the lines of *file* for an allocation that *task* begins now.
 
-        The lines are on the task's processor then (``file.cpu``).  Returns 0 if they were there before, or
-        if this is the file's first operation.
+        The lines, ``map_lines`` of `FlusherCosts`, are on the task's processor then: ``file.cpu`` is set.
+        Returns 0 if they were there before, or if this is the file's first operation.
         """
         return self._moved_ns(file, task, self._map_lines)
 
     def moved_range_ns(self, file: PagedFile, task: Task) -> int:
         """Return the time (ns) to fetch the lines of *file* for a conversion that *task* begins now.
 
-        The lines are on the task's processor then (``file.cpu``).  Returns 0 if they were there before, or
-        if this is the file's first operation.
+        The lines, ``ioend_lines`` of `FlusherCosts`, are on the task's processor then: ``file.cpu`` is set.
+        Returns 0 if they were there before, or if this is the file's first operation.
         """
         return self._moved_ns(file, task, self._range_lines)
 

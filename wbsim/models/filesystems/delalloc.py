@@ -166,7 +166,7 @@ class DelallocFilesystem(NamedFiles):
         return self._locks.write(thread, file, pages, calls) if isinstance(file, PagedFile) else None
 
     def close(self, inode: FileInode, has_name: bool = False) -> None:
-        """See `Filesystem.close`."""
+        """See `Filesystem.close`; a file kept page by page gives up blocks (`Placement.released`)."""
         file = inode.file
         if file is OPEN:
             inode.file = NAMED if has_name else CLOSED
@@ -194,7 +194,10 @@ class DelallocFilesystem(NamedFiles):
     # -- writeback
 
     def write_pages(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
-        """See `Filesystem.write_pages`."""
+        """See `Filesystem.write_pages`.
+
+        A file of one run that has more dirty pages than ``wbc.nr_to_write`` is kept page by page from now on.
+        """
         file = inode.file
         if isinstance(file, OneRun):
             if inode.dirty_pages <= wbc.nr_to_write:

@@ -44,7 +44,10 @@ class Metadata(Protocol[InodeT]):
         """Return whether a new transaction must wait for log space; then use `wait_for_space`."""
 
     def wait_for_space(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until there is log space, or make some.  Use: `yield from`."""
+        """Let *thread* sleep until there is log space, or make some.  Use: `yield from`.
+
+        The space is not kept for *thread*: another task may use it first.
+        """
 
     def convert(self, worker: Thread, inode: InodeT, ioend: IoEnd) -> Steps:
         """Let *worker* convert the unwritten blocks of *ioend*, pages of *inode*, in one transaction.
@@ -97,8 +100,9 @@ class Runs(Protocol):
     def bios(self, inode: FileInode, block: int, pages: int, wbc: WritebackControl) -> list[Bio]:
         """Put the *pages* pages of a file of one run at *block* and under writeback; return their bios.
 
-        *block* counts from the start of the filesystem.  The pages are dirty no more.  *wbc* only decides
-        whether the bios carry REQ_SYNC.  The caller submits the bios.
+        *block* counts from the start of the filesystem.  *pages* is subtracted from ``inode.dirty_pages``.
+        *wbc* only decides whether the bios carry REQ_SYNC.  The caller submits the bios.  A file that is open
+        or has a name is a `PagedFile` then.
         """
 
     def in_pieces(self, thread: Thread, inode: FileInode, wbc: WritebackControl) -> Steps:
@@ -137,35 +141,43 @@ class Placement(Protocol[InodeT, FileT]):
     def new_file(self, inode: InodeT, is_open: bool) -> FileT:
         """Return a file for *inode*, without pages so far; *is_open*: a process has it open.
 
-        The caller sets ``inode.file``, adds the file to ``files``, and makes room for its pages.
+        The caller, `DelallocFilesystem.page`, sets ``inode.file`` and the file's ``inode``, ``lock`` and
+        ``ioends``.  It also adds the file to ``files``, and makes room for its pages.
         """
 
     def room_for(self, size: int, call_pages: int) -> int:
         """Return the room (pages) that a file of *size* pages needs, with the largest reservation behind it.
 
-        *call_pages*: the pages of a write(2).  The file makes this room first (`FilePages.make_room`).
+        *call_pages*: the pages of a write(2), which only XFS adds.  The caller then makes this room
+        (`FilePages.make_room`).
         """
 
     def write(self, file: FileT, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
         """Write to the pages at *indices* as `Filesystem.write` does, but stop where the file has no room.
 
-        The file has room for the pages before ``file.end``.  Returns the number of pages that were written,
-        and how many of them were clean.  The blocks that they claim are subtracted from `Space.unclaimed`.
+        The file has room for the pages before ``file.end``.  A page that needs `Filesystem.make_way` first
+        ends the writes, too.  Returns the number of pages that were written, and how many of them were clean.
+        The blocks that they claim are subtracted from `Space.unclaimed`.
         """
 
     def released(self, file: FileT) -> None:
-        """Give up the blocks that *file* keeps for its growth, at its last close."""
+        """Give up the blocks that *file* keeps for its growth, at its last close.
+
+        XFS leaves the blocks of a file with ``keeps_end``.  An ext4 leaves them while pages wait for blocks.
+        """
 
     def free_end(self, file: FileT) -> int:
         """Free the blocks of the pages behind the end of *file*; return in how many extents they lay.
 
-        The caller has set the new size.  The claims of delayed pages there end, too.
+        The caller has set the new size.  The claims of delayed pages there end, too.  `Space.unclaimed` grows
+        by the blocks and the claims.
         """
 
     def trim_all(self) -> None:
-        """Free the blocks behind the ends of files, except those of fallocate(2): too few are unclaimed.
+        """Free the blocks behind the ends of files, as `free_end` does, except in files with ``keeps_end``.
 
-        An ext4 has nothing to do, because a block that is held for a file is unclaimed.
+        A write that finds too few unclaimed blocks causes this.  An ext4 has nothing to do, because a block
+        that is held for a file is unclaimed.
         """
 
     def take_blocks(self, inode: InodeT, file: FileT, page: int, length: int, end: int) -> tuple[int, int]:
@@ -189,7 +201,7 @@ class Placement(Protocol[InodeT, FileT]):
     def give_back(self, block: int, count: int) -> None:
         """Free *count* blocks from *block* on, which counts from the start of the filesystem.
 
-        `Space.unclaimed` grows by *count*.
+        `Space.unclaimed` grows by *count*.  In XFS, all of them must lie in one group.
         """
 
     def mark_written(self, file: FileT, page: int, count: int) -> None:
@@ -210,7 +222,11 @@ class Placement(Protocol[InodeT, FileT]):
     # -- laws
 
     def free_tables(self) -> Iterable[NDArray[np.int64]]:
-        """Return the blocks that are free or kept for small files: arrays (n x 2) of first blocks, sizes."""
+        """Return the blocks that are free or kept for small files: arrays (n x 2) of first blocks, sizes.
+
+        First blocks count from the start of the filesystem; sizes are in blocks.  A block that is held for a
+        page of a file (ext4) is in none of the arrays.
+        """
 
     @property
     def free_blocks(self) -> int:

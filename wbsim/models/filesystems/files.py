@@ -94,7 +94,8 @@ class PagedFile(FilePages):
     def holes(self, pages: NDArray[np.int64]) -> int:
         """Return how many of *pages* (page numbers) have no block and are not delayed.
 
-        Kernels that take the inode's lock for each such page ask this (`InodeLocks`).
+        A page with a held block counts as one without, and a reserved page as a delayed one.  Kernels that
+        take the inode's lock for each such page ask this (`InodeLocks`).
         """
         states = self.pages.states
         if len(pages) == 1:

@@ -27,6 +27,7 @@ from wbsim.sim.sync import RwSemaphore, lock_stats_of
 class InodeLocks:
     """The locks of all files of one mounted filesystem, each a struct rw_semaphore of the class *name*.
 
+    No other lock that *parts* counts has this name.
     Only a file whose pages are kept one by one has a lock: no task waits for the lock of another file.
     *reads*: write(2) takes the lock for reading.  *each_hole*: it takes the lock for each page that has no
     block and is not delayed, and not once for a call.
@@ -48,8 +49,9 @@ class InodeLocks:
     def write(self, thread: Thread, file: PagedFile, pages: NDArray[np.int64], calls: int) -> Steps | None:
         """Take the lock of *file* for a moment, as write(2) does before *thread* writes to *pages* (numbers).
 
-        *calls* calls begin with these pages.  Returns None if no wait was necessary.  Otherwise, yield the
-        result; the lock is free again then.
+        *calls* calls begin with these pages.  Each call or, with *each_hole*, each hole counts as an
+        acquisition; without a hole, the lock is not taken.  Returns None if no wait was necessary.
+        Otherwise, use `yield from` on the result; the lock is free again then.
         """
         takes, lock = file.holes(pages) if self._each_hole else calls, file.lock
         if not takes or lock.pass_through(takes, self._reads):

@@ -16,9 +16,9 @@ from wbsim.sim.engine import Steps
 class IoEnd:
     """An ioend: pages from *page* on that lie together in the file and, from *block* on, on disk.
 
-    ``pages``: their number.  ``mapped``: the number of extents that are new.  ``bios``: the bios that have
-    not ended.  While ``is_open``, more pages may follow.  The pages are in *flight* until they are clean.
-    *block* counts from the file's base.
+    ``pages``: their number.  ``mapped``: the number of extents that got blocks for them.  ``bios``: the bios
+    that have not ended.  While ``is_open``, more pages may follow.  The pages are in *flight* until they are
+    clean.  *block* counts from the file's base.
     """
 
     __slots__ = ("bios", "block", "flight", "is_open", "mapped", "page", "pages")

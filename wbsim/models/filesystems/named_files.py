@@ -59,7 +59,7 @@ class NamedFiles(Filesystem, Runs):
         return inode.dirty_pages > 0 if isinstance(file, OneRun) else last_used(file.pages) >= 0
 
     def reopen(self, inode: FileInode) -> None:
-        """See `Filesystem.reopen`."""
+        """See `Filesystem.reopen`; a file of one run must be `NAMED`, and is `OPEN` then."""
         file = inode.file
         if isinstance(file, PagedFile):
             file.open = True
@@ -70,9 +70,9 @@ class NamedFiles(Filesystem, Runs):
     def lay_out(self, inode: FileInode, pages: int, extents: int) -> None:
         """See `Filesystem.lay_out`; the file has no pages so far, and is kept page by page from now on.
 
-        The last extent may be shorter, and there are more if the free blocks do not lie together.  One
-        extent lies where fallocate(2) would put it.  Between two extents one block stays free, so that they
-        do not touch.
+        *extents* is at least 1.  Their length is rounded up, so that the last extent may be shorter, and some
+        may be missing.  There are more if the free blocks do not lie together.  One extent lies where
+        fallocate(2) would put it.  Between two extents one block stays free, so that they do not touch.
         """
         placement, file = self.placement, self._paged(inode)
         file.make_room(placement.room_for(pages, 1), pages)
@@ -149,13 +149,16 @@ class NamedFiles(Filesystem, Runs):
         return file if isinstance(file, PagedFile) else self.page(inode)
 
     def forget(self, inode: FileInode) -> None:
-        """See `Filesystem.forget`."""
+        """See `Filesystem.forget`; before this, the caller frees the blocks of the file with `truncate`."""
         file = inode.file
         if isinstance(file, PagedFile):
             self.files.remove(file)
 
     def writes_before_close(self, inode: FileInode) -> bool:
-        """See `Filesystem.writes_before_close`; the answer is True only once for each truncation."""
+        """See `Filesystem.writes_before_close`; the answer is True only once for each truncation.
+
+        It is False if no page is delayed.  *flushes_truncated* chooses the truncations that count.
+        """
         file = inode.file
         if not isinstance(file, PagedFile) or not file.flushes_on_close:
             return False
@@ -163,7 +166,7 @@ class NamedFiles(Filesystem, Runs):
         return self._awaits_blocks(inode)
 
     def writes_before_rename(self, inode: FileInode) -> bool:
-        """See `Filesystem.writes_before_rename`."""
+        """See `Filesystem.writes_before_rename`: True with *flushes_renamed*, if a page is delayed."""
         return self._flushes_renamed and self._awaits_blocks(inode)
 
     def _awaits_blocks(self, inode: FileInode) -> bool:

@@ -106,7 +106,10 @@ class FilesystemSpec(Spec):
         return 1
 
     def bytes_of(self, files: int, bytes_each: int) -> int:
-        """Return the bytes that *files* files of *bytes_each* bytes take on disk, each in whole blocks."""
+        """Return the bytes that *files* files of *bytes_each* bytes take on disk, each in whole blocks.
+
+        A filesystem adds its inodes and names, as far as they take blocks of ``room``.
+        """
         return files * -(-bytes_each // PAGE_BYTES) * PAGE_BYTES
 
 

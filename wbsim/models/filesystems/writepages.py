@@ -46,9 +46,11 @@ class ExtentMapper(Protocol[InodeT, FileT]):
     def map_extent(self, thread: Thread, inode: InodeT, file: FileT, page: int, at_most: int) -> Steps:
         """Give blocks to the delayed extent of *file* that holds *page*, or to a part of it.
 
-        Use: `yield from`; it is one transaction, whose time is accounted for here.  *page* has a block at its
-        end.  The walk may write *at_most* pages from *page* on; only ext4 maps no more.  In XFS another task
-        may have been faster: then nothing is mapped.
+        Use: `yield from`; it is one transaction, whose time is accounted for here.  The walk may write
+        *at_most* pages from *page* on; only ext4 maps no more.  On ext4, *page* has a block at the end, and a
+        dirty page that must be mapped again (`UNWRITTEN`) counts as delayed.  In XFS the part may end in
+        front of *page*, so the caller repeats this until *page* has a block.  In XFS another task may have
+        been faster: then nothing is mapped.  Otherwise ``file.allocations`` grows by 1.
         """
 
     def budget(self, file: FileT, page: int, wbc: WritebackControl) -> int:
@@ -307,9 +309,10 @@ class Writepages:
         """Write back *file* of *inode* from where the last call ended or, for data integrity, all of it.
 
         Use: `yield from`.  With ``wbc.from_start``, begin at page 0.  ``wbc.nr_to_write`` has the budget
-        (pages, or calls of writepage), and at the end the rest, below 0 if ext4 raised the budget.  The pages
-        that are written are subtracted from ``inode.dirty_pages``.  *thread* submits the bios, and does not
-        wait for their ends.
+        (pages, or calls of writepage), and at the end the rest, below 0 if ext4 raised the budget.  The walk
+        ends early if ``wbc.visits`` gives up.  The pages that are written are subtracted from
+        ``inode.dirty_pages``.  *thread* submits the bios, and does not wait for their ends.  Its time is
+        accounted for here, and ``file.writeback_index`` is set.
         """
         visits, mapper, spans_calls = wbc.visits, self._mapper, self._rules.spans_calls
         page_ns, mapped = self._costs.page_ns(inode.folio_pages), 0

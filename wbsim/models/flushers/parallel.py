@@ -62,8 +62,8 @@ class ParallelSpec(FlusherSpec):
 def parallel(*, parts: Parts, spec: ParallelSpec, **arguments: Any) -> ContextFlushers:
     """Return flushers with several contexts, and as many threads, for each device that is registered.
 
-    *arguments*: the page cache (``cache``), the ``writeback``, and the interval of periodic writeback
-    (``interval_ns``), as `ContextFlushers` takes them.
+    *parts* makes the threads, and has the number of processors.  *arguments*: the page cache (``cache``), the
+    ``writeback``, and the interval of periodic writeback (``interval_ns``), as `ContextFlushers` takes them.
     """
 
     def contexts(bdi: BackingDevice) -> int:

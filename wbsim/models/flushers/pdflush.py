@@ -32,10 +32,10 @@ class PdflushSpec(FlusherSpec):
 
 
 def pdflush(*, spec: PdflushSpec, **arguments: Any) -> Pdflush:
-    """Return the pool, whose first threads have begun.
+    """Return the pool, in which ``min_threads`` threads have begun.
 
-    *arguments*: the maker of ``parts``, the page cache (``cache``), the ``writeback``, and the interval of
-    periodic writeback (``interval_ns``), as `Pdflush` takes them.
+    *arguments*: ``parts``, which makes the threads, the page cache (``cache``), the ``writeback``, and the
+    interval of periodic writeback (``interval_ns``), as `Pdflush` takes them.
     """
     return Pdflush(min_threads=spec.min_threads, max_threads=spec.max_threads, **arguments)
 

@@ -25,8 +25,8 @@ class PerBdiSpec(FlusherSpec):
 def per_bdi(*, spec: PerBdiSpec, **arguments: Any) -> ContextFlushers:
     """Return flushers with one context, and one thread, for each device that is registered.
 
-    *arguments*: the maker of ``parts``, the page cache (``cache``), the ``writeback``, and the interval of
-    periodic writeback (``interval_ns``), as `ContextFlushers` takes them.
+    *arguments*: ``parts``, which makes the threads, the page cache (``cache``), the ``writeback``, and the
+    interval of periodic writeback (``interval_ns``), as `ContextFlushers` takes them.
     """
     return ContextFlushers(
         contexts=lambda _: 1, places=first_context, exits_after_ns=spec.exits_after, **arguments

@@ -91,7 +91,7 @@ class Lanes(IoScheduler):
         return True
 
     def add(self, request: Request, arrival: int) -> None:
-        """Add *request* to its lane; *arrival* is its number in the order in which requests came."""
+        """Add *request* to its lane; *arrival* is its number, from 1, in the order in which requests came."""
         self.lane_of(request).add(request, arrival)
         self.arrived(request)
 

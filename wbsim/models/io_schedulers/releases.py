@@ -1,4 +1,4 @@
-"""The I/O schedulers of each release, by the names that the kernel has for them."""
+"""The I/O schedulers of each release, by the names that the kernel has for them (sysfs)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _EXISTS: Final = "queue.schedulers."
 
 
 def every_name() -> set[str]:
-    """Return the names of the schedulers that any release has, so that an error can tell a typing mistake."""
+    """Return the names of the schedulers that any release has, also of those that are not modelled.
+
+    With them, an error can distinguish a scheduler that is not modelled from a typing mistake.
+    """
     return {row.key.removeprefix(_EXISTS) for row in RULES if row.key.startswith(_EXISTS)}
 
 
@@ -28,7 +31,8 @@ def modelled() -> list[str]:
 def legacy_names() -> Mapping[str, str]:
     """Return the name that the legacy request queue has for each scheduler of blk-mq that it has, too.
 
-    A machine may have this name under every kernel: it stands for the other name in releases that have that.
+    A machine may state the legacy name under every kernel.  In a release without that name, the name of
+    blk-mq is meant.
 
     >>> dict(legacy_names())
     {'mq-deadline': 'deadline', 'none': 'noop'}

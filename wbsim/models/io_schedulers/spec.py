@@ -27,7 +27,7 @@ class IoSchedulerSpec(Spec):
     scheduler: str
 
     def pool_size(self, nr_requests: int) -> int:
-        """Return the number of requests in each pool of a queue with *nr_requests*.
+        """Return the number of requests in each pool of a queue with *nr_requests*; here *nr_requests*.
 
         This is also the largest number of asynchronous requests.
 

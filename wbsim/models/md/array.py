@@ -63,7 +63,7 @@ class Array(GenDisk):
         self._chunk_sectors = spec.chunk // SECTOR_BYTES
 
     def take_bio(self, thread: Thread, bio: Bio) -> Steps:
-        """Let *thread* give *bio* to the members, behind a flush of all if it asks for one.
+        """Let *thread* give *bio* to the members, and flush them if *bio* asks for that (`Flushes`).
 
         Use: `yield from`.
         `end` counts and completes *bio* when all its parts have ended (md_submit_bio).
@@ -89,7 +89,7 @@ class Array(GenDisk):
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
         """Let *thread* give the data of *flight* to the members, as the level demands.  Use: `yield from`.
 
-        Each part counts in ``flight.parts`` until it has ended.
+        Each part counts in ``flight.parts`` until it has ended.  The time is charged to *thread*.
         """
         raise NotImplementedError
 

@@ -26,9 +26,11 @@ class Flushes(Protocol):
     """The flushes of one array."""
 
     def flush_members(self, thread: Thread, flight: Any) -> Generator[Wait, None, bool]:
-        """Let *thread* flush all members for *flight*; return False if a worker goes on with *flight*.
+        """Flush the members for *flight*, a `Flight`; return False if a worker goes on with *flight*.
 
-        Use: `yield from`.  If the result is True, the caller submits the data of *flight*, a `Flight`.
+        Use: `yield from`.  If the result is True, the caller submits the data of *flight*.  The flushes have
+        then ended, or are parts of *flight*.  *thread* submits them, or leaves them to the worker and may
+        sleep.  Members without a volatile cache get no flush.
         """
 
 

@@ -83,8 +83,8 @@ class Mirror(Array):
         """Let *thread* write each part of the bio of *flight* to its copies, or read it from one of them.
 
         Use: `yield from`.  A part is what lies in one chunk, or the complete bio with RAID1.  It counts in
-        ``flight.parts`` until its copies have ended.  Writes may wait in the plug of *thread*
-        (raid1_make_request, raid10_make_request).
+        ``flight.parts`` until its copies have ended.  Writes may wait in the plug of *thread*, to which the
+        time is charged (raid1_make_request, raid10_make_request).
         """
         bio = flight.bio
         sectors = bio.end_sector - bio.start_sector

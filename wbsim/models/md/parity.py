@@ -45,12 +45,15 @@ class StripePlug(PlugCallback):
         self.stripes: list[Stripe] = []
 
     def call_back(self, thread: Thread) -> Steps:
-        """Let *thread*, which flushes its plug, put the stripes on their lists.  Use: `yield from`."""
+        """Let *thread*, which flushes its plug, put the stripes on lists of `StripeCache`.
+
+        Use: `yield from`.
+        """
         stripes, self.stripes = self.stripes, []
         return self._array.release_all(thread, stripes)
 
     def hand_over(self) -> None:
-        """Put the stripes on their lists, in no time, because the task goes to sleep."""
+        """Put the stripes on lists of `StripeCache`, in no time, because the task goes to sleep."""
         self._array.put_all(self.stripes)
 
 
@@ -119,8 +122,9 @@ class Parity(Array):
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
         """Add each page of the bio to its stripe, for which *thread* may wait.  Use: `yield from`.
 
-        The array's threads read and write the stripes.  A read of an array without faults goes to the members
-        directly (raid5_make_request).
+        Each page counts in ``flight.parts`` until it has ended.  The array's threads read and write the
+        stripes.  A read of an array without faults goes to the members directly (raid5_make_request).  The
+        time of adding pages, or of mapping a read, is charged to *thread*.
         """
         bio = flight.bio
         if bio.op == READ and len(self._active) == len(self._queues):

@@ -96,7 +96,7 @@ class Stripe:
         return is_first
 
     def add_read(self, part: PagePart) -> None:
-        """Add *part*, which a bio reads."""
+        """Add *part*, which a bio reads, to ``read_parts``, and its page to ``reads``."""
         self.read_parts.append(part)
         self.reads |= 1 << part.member
 

@@ -56,7 +56,7 @@ class StripeCache:
         return self.inactive > 0 and (not self.blocked or self.active < self.size * 3 // 4)
 
     def find(self, number: int) -> Stripe | None:
-        """Return stripe *number* with one reference more, off its list; None: it is not in the cache."""
+        """Return stripe *number* with one reference more, and on no list; None: it is not in the cache."""
         stripe = self._by_number.get(number)
         if stripe is None:
             return None

@@ -33,7 +33,7 @@ class Striping(Array):
     def make_request(self, thread: Thread, flight: Flight) -> Steps:
         """Let *thread* give each chunk of the bio of *flight* to its member.  Use: `yield from`.
 
-        Each chunk counts in ``flight.parts`` until it has ended.
+        Each chunk counts in ``flight.parts`` until it has ended.  The time is charged to *thread*.
         """
         bio = flight.bio
         places = stripe_places(

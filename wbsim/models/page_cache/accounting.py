@@ -18,7 +18,9 @@ from wbsim.sim.units import PAGE_BYTES
 
 
 class Thresholds:
-    """The numbers of dirty pages at which background writeback starts, and at which writers stop.
+    """The numbers of pages above which background writeback starts, and above which writers stop.
+
+    ``background`` limits the dirty pages, and ``limit`` those that are dirty or under writeback.
 
     NOTE: an ordinary class, because mypyc leaves the __init__ of a dataclass interpreted (2 % of P13).
     """
@@ -41,7 +43,9 @@ class Thresholds:
 
     @property
     def freerun(self) -> int:
-        """The number of dirty pages below which no writer is throttled (dirty_freerun_ceiling).
+        """The number of pages below which no writer is throttled (dirty_freerun_ceiling).
+
+        Pages count that are dirty or under writeback.
 
         >>> Thresholds(background=100, limit=200).freerun
         150

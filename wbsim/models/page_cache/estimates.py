@@ -68,7 +68,7 @@ PERIOD_NS: Final = 3 * S  # VM_COMPLETIONS_PERIOD_LEN
 
 
 class FlexShares:
-    """The shares from 3.6 on: with every period of time, older completions count half as much."""
+    """The shares from 3.6 on: with every period of 3 s, older completions count half as much."""
 
     def __init__(self, env: Environment, wbs: list[Wb]) -> None:
         self._env = env

@@ -38,7 +38,9 @@ def stripe_places(sector: int, sectors: int, chunk: int, members: int) -> list[P
 
 
 def mirror_places(sector: int, sectors: int, chunk: int, members: int) -> list[list[Place]]:
-    """Return where RAID10 puts *sectors* sectors: for each part of a chunk (sectors), its copies' places.
+    """Return where RAID10 puts *sectors* sectors from *sector* on: for each part, the places of its copies.
+
+    A part lies in one chunk, of *chunk* sectors.
 
     >>> mirror_places(8, 4, 8, 3)
     [[Place(member=2, sector=0, sectors=4), Place(member=0, sector=8, sectors=4)]]

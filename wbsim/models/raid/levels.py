@@ -26,7 +26,7 @@ def data_members(level: str, members: int) -> float:
 
 
 def has_all_data(level: str, members: int, faulty: Collection[int]) -> bool:
-    """Return whether an array of *members* members has all its data without the members *faulty*.
+    """Return whether an array of *members* members has all its data without *faulty*, numbers from 0 on.
 
     >>> has_all_data("raid10", 4, {0, 2}), has_all_data("raid10", 4, {0, 1})
     (True, False)

@@ -81,7 +81,8 @@ class LoadBalance:
     def take(self, cpu: int) -> bool:
         """Move a waiting task that is not hot to the empty queue of *cpu*; return whether there was one.
 
-        The caller then lets the task run there.
+        Only a task that is not bound moves, from the queue with the most such tasks.  The caller then lets
+        the task run there.
         """
         return self._move(_longest(self._queues), cpu, self._env.now - self._rules.hot_ns)
 
@@ -135,5 +136,5 @@ def _longest(queues: list[RunQueue]) -> int:
 
 
 def shortest(queues: list[RunQueue]) -> int:
-    """Return the number of the first processor with the shortest queue."""
+    """Return the number (from 0) of the first processor for which the fewest tasks wait."""
     return min(range(len(queues)), key=lambda cpu: len(queues[cpu]))

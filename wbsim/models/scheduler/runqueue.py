@@ -76,7 +76,8 @@ class SchedulerRules:
 class RunQueue:
     """The tasks that wait for one processor.
 
-    ``floor_ns`` (min_vruntime) is near the virtual times of the tasks, and only grows.
+    ``floor_ns`` (min_vruntime) is near the virtual times of the tasks; `go_on` never lowers it.  A task that
+    is added is ready from then on: its ``since_ns`` and ``waits_for`` are set.
     """
 
     __slots__ = ("_heap", "_number", "_rules", "floor_ns", "movable")
@@ -116,7 +117,7 @@ class RunQueue:
         self.floor_ns = max(self.floor_ns, min(running_ns, first_ns))
 
     def keep(self, task: Task, now_ns: int) -> None:
-        """Add *task*, which lost the processor, with its present virtual time."""
+        """Add *task*, which lost the processor at *now_ns*, with its virtual time; it preempts none."""
         self._push(task, now_ns, FAR_NS)
 
     def lag_of(self, task: Task, now_ns: int) -> int:

@@ -63,7 +63,7 @@ class BlockStream:
     def steps_for(self, count: int) -> int:
         """Return the fewest calls, from the first of the stream on, that write at least *count* bytes.
 
-        At most ``total``, if all calls write less.
+        The result is at least 1, and at most ``total``, even if all calls write less.
         """
         in_turn = zip_longest(*(of_file.sizes.tolist() for of_file in self._blocks), fillvalue=0)
         sizes = [size for turn in in_turn for size in turn if size]
@@ -71,6 +71,8 @@ class BlockStream:
 
     def write(self, count: int) -> Steps:
         """Make the next *count* calls, or fewer if ``until_ns`` comes before.  Use: `yield from`.
+
+        As many calls must be left; ``done`` and ``written_bytes`` grow with each.
 
         Raises:
             NoSpace: too few blocks of the filesystem are free for a call.

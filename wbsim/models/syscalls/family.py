@@ -44,7 +44,7 @@ class Family:
 
     @property
     def latencies(self) -> Latencies:
-        """The latencies of all system calls of the parent and its children, up to now."""
+        """The latencies of all system calls of the parent, its children and their workers, up to now."""
         if not self.job_latencies:
             return self._latencies
         together = Latencies()
@@ -66,12 +66,12 @@ class Family:
 
     @property
     def system_ns(self) -> int:
-        """Return the system time (ns) of all children so far, as `system_ns_of` has it."""
+        """Return the system time (ns) of all children, without the parent, as `system_ns_of` has it."""
         return self.system_ns_of(self.children)
 
     @property
     def user_ns(self) -> int:
-        """Return the user time (ns) of all children so far, with the pauses through which they spun."""
+        """Return the user time (ns) of all children so far, without the parent, as `user_ns_of` has it."""
         return self.user_ns_of(self.children)
 
     def system_ns_of(self, children: Sequence[Process]) -> int:
@@ -83,11 +83,14 @@ class Family:
         return sum(system_ns(child.task, child.spent) for child in (*children, *workers))
 
     def user_ns_of(self, children: Sequence[Process]) -> int:
-        """Return the user time (ns) of some *children* so far, with the pauses through which they spun."""
+        """Return the user time (ns) of some *children* so far, with the pauses through which they spun.
+
+        The workers of their rings have none.
+        """
         return sum(child.spent.user + child.spent.pause for child in children)
 
     def fork(self, child: Process, steps: Steps, fork_ns: int, start_ns: int = 0) -> Steps:
-        """Let the parent take *fork_ns* to start *child*, which runs *steps* from *start_ns* later on.
+        """Let the parent take *fork_ns* to start *child*, which runs *steps* from *start_ns* after that on.
 
         Use: `yield from`, in the parent; *child* then runs by itself.  A `CallError` in *steps* ends the
         child early, and ``failed`` counts it.

@@ -133,8 +133,8 @@ class Process(SyncingWriter):
     def creat(self, folder: Folder, pages: int = 0, closes: bool = False) -> Generator[Wait, None, Inode]:
         """Make a new file in *folder* (creat(2)); return the inode.  Use: `yield from`.
 
-        *pages*: `write` of so many pages must follow at once, and counts the call.  *closes*: `close` must
-        follow at once instead.
+        No path leads to this file; `open` makes a file with a path.  *pages*: `write` of so many pages must
+        follow at once, and counts the call.  *closes*: `close` must follow at once instead.
 
         Raises:
             NoSpace: no block or inode is free for the file or its name.
@@ -161,8 +161,8 @@ class Process(SyncingWriter):
     def open(self, path: str, truncates: bool = False, creates: bool = True) -> Generator[Wait, None, Inode]:
         """Open the file at *path*; return its inode.  Use: `yield from`.
 
-        If there is none, it is made if *creates* (O_CREAT).  *truncates*: a file that exists loses its pages
-        (O_TRUNC).  Left out: the time to look up the name of a file that exists.
+        If there is none, the file and its directory are made if *creates* (O_CREAT).  *truncates*: a file
+        that exists loses its pages (O_TRUNC).  Left out: the time to look up the name of a file that exists.
 
         Raises:
             NoFile: there is no file, and the call does not make one.
@@ -203,7 +203,7 @@ class Process(SyncingWriter):
         return None if dentry is None or dentry.opens < 2 else dentry.i_rwsem
 
     def pages_of(self, path: str) -> int:
-        """Return the size of the file at *path* (pages), in no time; -1 if there is none.
+        """Return the size of the file at *path* (pages), in no time; -1: there is none, or not yet.
 
         fio looks at its files this way before it begins, and after it removes them (stat(2)).
         """
@@ -267,7 +267,9 @@ class Process(SyncingWriter):
         yield from filesystem.names.free_inode(self.thread, inode)
 
     def stat(self, sb: MountedSuperblock) -> Steps:
-        """Look up a file on *sb* whose inode is not cached (stat(2)).  Yield the result.
+        """Look up the next file on *sb* in the order on disk, whose inode is not cached (stat(2)).
+
+        Yield the result (`Names.look_up`).
 
         `returns` must follow: it ends the call and counts its latency.
         """
@@ -276,7 +278,7 @@ class Process(SyncingWriter):
         return sb.filesystem.names.look_up(self)
 
     def bulkstat(self, sb: MountedSuperblock) -> Steps:
-        """Read one inode of *sb* without its name (XFS_IOC_BULKSTAT).  Yield the result.
+        """Read the next inode of *sb*, an XFS, without its name (XFS_IOC_BULKSTAT).  Yield the result.
 
         `returns` must follow: it ends the call and counts its latency.
         """
@@ -285,10 +287,10 @@ class Process(SyncingWriter):
         return sb.filesystem.names.bulkstat(self)
 
     def unlink(self, sb: MountedSuperblock) -> Steps:
-        """Remove an empty file on *sb* whose inode is not cached (unlink(2)).  Yield the result.
+        """Remove the next empty file on *sb* in the order on disk, whose inode is not cached (unlink(2)).
 
-        `returns` must follow: it ends the call and counts its latency.  A file with a path goes through
-        `unlink_file`.
+        Yield the result (`Names.unlink`).  `returns` must follow: it ends the call and counts its latency.  A
+        file with a path goes through `unlink_file`.
         """
         self.begins()
         self.returning = self.latencies.unlink
@@ -391,7 +393,10 @@ class Process(SyncingWriter):
             yield rest
 
     def exits(self) -> Steps:
-        """Close all files that the process has open by their names (exit(2)).  Use: `yield from`."""
+        """Close all files that the process has open by their names (exit(2)).  Use: `yield from`.
+
+        Files of `creat`, which have no names, stay open.
+        """
         self.then_ns, self._creates = 0, False
         for inode in list(self._dentries):
             if (ready := self.close(inode)) is not None:
@@ -403,9 +408,9 @@ class Process(SyncingWriter):
             inode.sb.filesystem.close(inode, dentry is not None)
 
     def fallocate(self, inode: Inode, pages: int, keeps_size: bool = False) -> Steps:
-        """Give blocks to the first *pages* pages of the open file *inode* (fallocate(2)).  Use: `yield from`.
+        """Give blocks to holes among the first *pages* pages of the open file *inode* (fallocate(2)).
 
-        The file becomes as long, unless *keeps_size*.
+        Use: `yield from`.  A shorter file becomes as long, unless *keeps_size*.
 
         Raises:
             NoSpace: the filesystem has too few free blocks.

@@ -95,7 +95,10 @@ class Ring:
             raise self._error
 
     def wait(self) -> Park:
-        """Let the process sleep until one of its writes has ended.  Yield the result."""
+        """Let the process sleep until one of its writes in flight has ended; there must be one.
+
+        Yield the result.
+        """
         self._waits = True
         self._process.task.waits_for = RING
         return PARK
@@ -109,9 +112,10 @@ class Ring:
             yield self.wait()
 
     def is_free(self, inode: Any) -> bool:
-        """Return whether a write to *inode* could be done at once, without a worker.
+        """Return whether the ring itself lets a write to *inode* be done at once, without a worker.
 
-        Its time stamps must be those of this tick, and no worker may write to it.
+        The file's time stamps must be those of this tick, and no worker may write to it.  `takes` asks the
+        filesystem and the throttle, too.
         """
         return self._ticks.get(inode) == self._env.now // self._tick_ns and inode not in self._busy
 

@@ -132,8 +132,8 @@ class Stream:
         """Write the next *count* pages, or parts of pages; several calls may be one event.
 
         Use: `yield from`.
-        The steps end early if ``until_ns`` comes before, but never within a call.  With a ring, some writes
-        may still be in flight.
+        As many must be left; ``done`` grows by them.  The steps end early if ``until_ns`` comes before, but
+        never within a call.  With a ring, some writes may still be in flight.
 
         Raises:
             NoSpace: too few blocks are free for a write.  A failed write of a ring's worker raises at the

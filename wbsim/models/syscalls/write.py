@@ -138,7 +138,7 @@ class Writer(TimedCaller):
         return inode.wb.lock.section(self.task, self._mark_ns, then_ns)
 
     def mark_and_balance(self, inode: Inode, pages: int) -> Steps:
-        """Do what `mark_dirty` and then `balance` do.  Use: `yield from`."""
+        """Do what `mark_dirty` and then `balance` do, after `account`.  Use: `yield from`."""
         yield self.mark_dirty(inode, pages, 0)
         yield from self.balance(inode.wb)
 

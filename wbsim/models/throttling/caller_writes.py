@@ -124,7 +124,8 @@ class CallerWrites(Throttle):
     def balance(self, thread: Thread, wb: Wb, dirtier: RecentDirtier) -> Steps:
         """Let *thread* write back 1.5 times the pages dirtied since the last check, or wait until others did.
 
-        Use: `yield from`.  Below the limits the thread goes on at once.  Background writeback may start
+        Use: `yield from`.  With fewer dirtied pages than the usual number between two checks, that number
+        counts.  Below the limits the thread goes on at once.  Background writeback may start
         (balance_dirty_pages).
         """
         cache, flushers, start_ns = self._cache, self._flushers, self._env.now

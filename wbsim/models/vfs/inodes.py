@@ -102,8 +102,9 @@ class SuperblockInodes:
 
     ``hashed``: the inodes of the filesystem are on the *buckets* chains of the hash.
 
-    A method that takes a lock adds the time under the lock to ``spent.inodes`` of its *thread*.  *then_ns* is
-    the caller's to add, under its own path.
+    A method that takes a lock adds the time under the lock to ``spent.inodes`` of its *thread*, but `walk`
+    adds all its time to ``spent.sync``.  `evict` adds the time outside the locks to ``spent.reclaim``.
+    *then_ns* is the caller's to add, under its own path.
     """
 
     __slots__ = (
@@ -290,7 +291,7 @@ class SuperblockInodes:
 
     @property
     def must_reclaim(self) -> bool:
-        """True if a task must evict inodes before it makes or reads one (direct reclaim)."""
+        """True if a task must evict inodes before it makes or reads one (`PageCache.must_reclaim`)."""
         return self._cache.must_reclaim
 
     # -- many

@@ -186,9 +186,10 @@ class MountedSuperblock(Superblock):
         self.filesystem.close(dentry.inode, True)
 
     def wait_sb_inodes(self, thread: Thread) -> Steps:
-        """Let *thread* walk over the inodes, and wait until pages under writeback now are clean.
+        """Let *thread* walk over all cached inodes (to 4.7), and wait until pages under writeback are clean.
 
-        Use: `yield from`.  s_sync_lock is held meanwhile, in eras that have it (wait_sb_inodes).
+        Use: `yield from`.  Pages that go under writeback later are not awaited.  s_sync_lock is held
+        meanwhile, in eras that have it (wait_sb_inodes).
         """
         yield from self.inodes.lock_sync(thread.task)
         yield from self.inodes.walk(thread)
@@ -235,7 +236,7 @@ class MountedSuperblock(Superblock):
         self.inodes.has_pages()
 
     def wait_for_writeback(self, thread: Thread) -> Steps:
-        """Let *thread* sleep until all pages that are under writeback now are clean.  Use: `yield from`."""
+        """See `Superblock.wait_for_writeback`."""
         self.bdi.queue.unplug()
         # Pages that go under writeback from now on are in another flight, so no writer prolongs the wait.
         flight, self.flight = self.flight, Flight(self._env)

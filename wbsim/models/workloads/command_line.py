@@ -31,8 +31,8 @@ def options_of(
 ) -> Options:
     """Return the `Options` of a program: *modelled* and *dropped*, with dashes, and the refusals.
 
-    *real* are all options of the program, without dashes; those that are neither are refused.  *common* are
-    options that every program has, such as help: they are not listed, with blanks between them.
+    *real* are all options of the program, without dashes; those that are neither are refused.  *common* names
+    options that every program has, such as help, with blanks between them: the result leaves them out.
 
     >>> options_of(("-s",), ("s", "c", "size"), common="size").refusals
     {'-c': ''}

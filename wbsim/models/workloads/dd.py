@@ -106,7 +106,7 @@ class DdSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """The number of streams: each makes a file."""
+        """The number of streams: each makes or overwrites a file; one that they share counts for each."""
         return self.streams
 
     @property

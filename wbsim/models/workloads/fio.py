@@ -282,7 +282,11 @@ class FioSpec(WorkloadSpec):
             raise BadValue(f"{setting} blocks must be whole pages or divide one", "bs")
 
     def fits(self, number: int) -> bool:
-        """Return whether all blocks of job *number* (from 0) are whole pages, or parts that divide a page."""
+        """Return whether job *number* (from 0) writes by whole pages, or by parts that divide a page.
+
+        The sizes of block and file must fit.  With ``bs_max`` or ``norandommap`` the result is always False.
+        If it is False, the calls are made one at a time (`BlockStream`).
+        """
         bs, filesize = self.of_job("bs", number), self.of_job("filesize", number)
         if self.of_job("bs_max", number) is not None or self.of_job("norandommap", number):
             return False
@@ -308,7 +312,7 @@ class FioSpec(WorkloadSpec):
 
     @property
     def total_files(self) -> int:
-        """The number of files of all jobs."""
+        """The number of files of all jobs; a file counts once for all loops, but for each job that has it."""
         return sum(self.of_job("nrfiles", number) for number in range(self.numjobs))
 
     def makes(self) -> Iterator[tuple[str, int, int]]:
@@ -318,7 +322,10 @@ class FioSpec(WorkloadSpec):
             yield self.directory_of(number), files, filesize
 
     def paths(self) -> list[list[str]]:
-        """Return the paths of the files of each job, in the order of jobs; [] for a job without a name."""
+        """Return the paths of the files of each job, in the order of jobs.
+
+        The list is empty for a job that has neither a name nor a ``filename``.
+        """
         clones: Counter[str] = Counter()
         paths = []
         for number in range(self.numjobs):

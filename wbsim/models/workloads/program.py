@@ -1,6 +1,6 @@
 """A running program, and the pace of a program that does one thing to each of many files.
 
-When the pace is steady, the rest of such a program is known.
+When the pace is steady, the rest of such a program is reckoned: computed from the pace, and not simulated.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ MOST_DIRECTORIES: Final = 100_000
 def plain_path(path: str) -> str:
     """Return *path* in the one form that all of its spellings have; symbolic links are not modelled.
 
+    A relative path stays relative.
+
     >>> plain_path("//data/./logs//../f")
     '/data/f'
     """
@@ -75,7 +77,11 @@ class Iteration:
 
 
 class Reckoned(NamedTuple):
-    """The part that a program left out because its pace was steady: files, their time, their system time."""
+    """The part that a program left out because its pace was steady, computed from this pace.
+
+    The part is a number of ``files``, the time ``ns`` that they would take, and the program's ``system_ns``
+    in that time.  All are 0 if nothing was left out.
+    """
 
     files: int = 0
     ns: int = 0
@@ -111,19 +117,22 @@ class Workload(Protocol):
 
     @property
     def reckoned(self) -> Reckoned:
-        """The files that the program left out because its pace was steady, and their times."""
+        """The files that the program left out because its pace was steady, and their times (ns)."""
 
     @property
     def system_ns(self) -> int:
-        """The system time (ns) of all processes so far: work and spinning, as time(1) sees it."""
+        """The system time (ns) of all processes but the parent so far, as time(1) sees it.
+
+        The time is work in the kernel, spinning and interrupts, also of the workers of their rings.
+        """
 
     @property
     def user_ns(self) -> int:
-        """The user time (ns) of all processes so far."""
+        """The user time (ns) of all processes but the parent so far, with pauses through which they spun."""
 
     @property
     def latencies(self) -> Latencies:
-        """The latencies of the system calls of all processes so far."""
+        """The latencies of the system calls of all processes so far, the parent included."""
 
     @property
     def jobs_done(self) -> dict[str, JobDone]:
@@ -135,7 +144,7 @@ class Workload(Protocol):
 
     @property
     def failed(self) -> dict[str, int]:
-        """The number of processes that each error ended, by its message."""
+        """The number of processes that each error ended, by the message of the error; empty: none."""
 
     @property
     def share_done(self) -> float:
@@ -213,9 +222,10 @@ class WorkloadSpec(Spec):
 
     @property
     def total_files(self) -> int:
-        """The number of files that all processes write, over all loops; 0 if the program writes no data.
+        """The number of files that all processes make or write to; 0 for other calls, such as those of mv.
 
-        Files that exist before the run count, too.  A file that several streams of dd write counts for each.
+        Files that exist before the run count, too.  fs_mark makes other files in each loop.  A file that
+        several processes of dd or fio write counts for each of them.
         """
         raise NotImplementedError
 
@@ -235,7 +245,10 @@ class WorkloadSpec(Spec):
             yield directory, files, self.bytes_each
 
     def overwrites(self) -> Iterator[tuple[str, int]]:
-        """Yield the path and the size (bytes) of each file that is laid out before the run."""
+        """Yield the path and the size (bytes) of each file that is laid out before the run for this program.
+
+        Most programs have none.
+        """
         return iter(())
 
     @property

@@ -74,7 +74,10 @@ class ContextThread:
             self._env.wake(self.thread.task)
 
     def queue(self, work: Work) -> None:
-        """Queue *work* behind earlier work, and wake the flusher; ``work.done`` completes at its end."""
+        """Queue *work* behind earlier work, and wake the flusher.
+
+        ``work.done``, if any, completes when the work has ended.
+        """
         self._wb.work_list.append(work)
         self.wake()
 

@@ -136,7 +136,7 @@ class Writeback:
 
         *work* says which inodes are due.  The pass ends at *pages* pages.  pdflush and throttled writers make
         such passes (generic_sync_sb_inodes).  Unlike `perform`, this counts neither ``flushed_inodes`` nor
-        ``flushed_pages`` of *wb*; pdflush does so afterwards.
+        ``flushed_pages`` of *wb*, which pdflush does afterwards, and does not complete ``done`` of *work*.
         """
         end = Slice()
         plugged = self._rules.plug_scope == "work" and thread.start_plug()

@@ -176,11 +176,11 @@ class WritebackContext(Wb):
         return len(self.b_dirty) + len(self.b_io) + len(self.b_more_io)
 
     def check(self) -> None:
-        """Check that each dirty inode is on one list of its context, and that its pages are counted.
+        """See `Wb.check`.
 
         Raises:
-            LawBroken: an inode is on two lists, is clean, is being written back, or belongs to another
-                context.  Or more pages are listed than counted.
+            LawBroken: a listed inode is on two lists, is clean, is being written back, or belongs to another
+                context.  Or the lists have more dirty pages than are counted.
         """
         inodes, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
         require(len({id(inode) for inode in inodes}) == len(inodes), f"{name}: an inode is listed twice")

@@ -31,9 +31,9 @@ _LEAST_FREE: Final = 50
 def kept_blocks(blocks: int, descriptor_blocks: int, group_inodes: int) -> int:
     """Return how many of *blocks* mke2fs uses: all, or only full groups if the rest is too small for a group.
 
-    The rest needs bitmaps, an inode table for *group_inodes* inodes, and 50 blocks (ext2fs_initialize).  If
-    the number of its group has copies, it also needs one of the superblock and of the *descriptor_blocks*:
-    the blocks of descriptors, and those that are reserved for growing.
+    The rest needs bitmaps, an inode table for *group_inodes* inodes, and 50 blocks (ext2fs_initialize).  In
+    a group with a copy of the superblock, it also needs a block for this copy, and the *descriptor_blocks*.
+    These are the blocks of descriptors, and those that are reserved for growing.
 
     >>> kept_blocks(3 * 32_768 + 563, 128, 8_192), kept_blocks(3 * 32_768 + 693, 128, 8_192)
     (98304, 98997)
@@ -126,7 +126,7 @@ class Geometry(NamedTuple):
         return head + (self._described(first) if inodes else 0) + group - first
 
     def inode_block(self, number: int) -> int:
-        """Return the block of the inode tables that holds inode *number*."""
+        """Return the block of the inode tables that holds inode *number*, from 1 on."""
         group, index = divmod(number - 1, self.group_inodes)
         first = group // self.flex_groups * self.flex_groups
         tables = self.bitmap_block(first, inodes=False) + _BITMAPS * self._described(first)

@@ -56,8 +56,9 @@ def write_all(pages: Pages, indices: NDArray[np.int64], end: int, unclaimed: int
 def window(pages: Pages, page: int, count: int) -> tuple[int, int]:
     """Return the window for a request of *count* pages from *page* on: its first page, the page behind it.
 
-    A file up to 1 MiB has one window, rounded up to a power of two.  A larger file is cut into windows of 2,
-    4 or 8 MiB.  Pages that have a block, or a block held for them, are not part of the window.
+    A file up to 1 MiB has one window, rounded up to a power of two.  A larger file is cut into windows of 2
+    (up to 4 MiB), 4 (up to 8 MiB) or 8 MiB.  The request counts as part of the file.  The result is the run
+    around *page*, within its window, of pages with neither a block nor a held one.
     """
     size = max(page + count, int(pages.size[0]))
     for whole in _SMALL_WINDOWS:

@@ -78,7 +78,7 @@ class BlockGroup:
         return True
 
     def give_back(self, block: int, length: int) -> None:
-        """Free *length* blocks from *block* of the group on, and join them with their neighbours."""
+        """Free *length* taken blocks from *block* of the group on, and join them with free neighbours."""
         place = self._runs.bisect_right(block)
         if place and sum(self._runs.peekitem(place - 1)) == block:
             first = self._runs.keys()[place - 1]
@@ -103,7 +103,7 @@ class BlockGroup:
 
         The first piece of exactly that size is best.  Next is the smallest larger piece of the first eleven
         pieces, then the largest of all pieces.  A piece is as many buddies of a free run as are needed
-        (mb_find_extent).
+        (mb_find_extent).  It may be longer than *length*, or shorter if no free run has *length* blocks.
         """
         best: Free | None = None
         least = length if any(size >= length for size in self._runs.values()) else 1
@@ -232,7 +232,10 @@ class Mballoc:
             self._group(number)
 
     def free_blocks(self, flex: int) -> int:
-        """Return the number of free blocks of flex group *flex*; blocks held for files are not free."""
+        """Return the number of free blocks of flex group *flex*.
+
+        Blocks that are held for a file, or kept for small files (`NewBlocks`), are not free.
+        """
         return self._free[flex]
 
     def take_exactly(self, block: int, length: int) -> bool:

@@ -61,7 +61,8 @@ class Ext4Metadata(Metadata[Ext4Inode]):
     def log_mapping(self, inode: Ext4Inode, file: Ext4File, page: int, new: bool) -> None:
         """Log the extent that was mapped at *page* of *file*, and its leaf, if any; in no time.
 
-        A *new* one logs the blocks of `log_extent`, and one that was preallocated the inode alone.
+        A *new* one logs the blocks of `log_extent` for the inode's goal group, and one that was preallocated
+        the inode alone.
         """
         if new:
             self.log_extent(inode, inode.goal_group)

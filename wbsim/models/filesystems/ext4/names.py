@@ -72,7 +72,9 @@ class Ext4Names(Names):
         return Directory(self._flexes[0])
 
     def new_directory(self) -> Directory:
-        """See `Names.new_directory`; it lies in the roomy flex group with the fewest directories.
+        """See `Names.new_directory`; it takes an inode of the flex group with the fewest directories.
+
+        Only flex groups with at least the mean number of free blocks and inodes count, if there are any.
 
         Raises:
             NoSpace: every inode is in use.
@@ -214,7 +216,7 @@ class Ext4Names(Names):
         self._journal.stop_handle(self._credits, (self._geometry.inode_block(inode.number),))
 
     def free_inode(self, thread: Thread, inode: Ext4Inode) -> Steps:
-        """See `Names.free_inode`: the end of ext4_evict_inode."""
+        """See `Names.free_inode`: the end of ext4_evict_inode; no other file gets the inode's number."""
         inodes, half_ns = self._sb.inodes, self._costs.unlink_ns // 2
         group = self._geometry.group_of(inode.number)
         yield from self._journal.start_handle(thread, self._credits)

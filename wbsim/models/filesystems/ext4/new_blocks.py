@@ -50,8 +50,9 @@ class NewBlocks:
         """Hold blocks for *count* pages of *file* from *page* on, or for more around them; in no time.
 
         If too few blocks lie together, fewer pages get one, but *page* does.  The pages are delayed, and had
-        no block held for them.  Small files get blocks of a locality group,
-        which the processor of *task* chooses (ext4_mb_group_or_file).
+        no block held for them.  Files of at most `STREAM_REQUEST_PAGES` pages get blocks of a locality group,
+        which the processor of *task* chooses (ext4_mb_group_or_file).  A closed file may be an exception
+        (``packs_closed`` of `Ext4Rules`).
         """
         goal = self.goal(inode, file, page)
         closed = not file.open and page + count == file.size
@@ -94,7 +95,8 @@ class NewBlocks:
         """Take blocks for pages *start* to *end* (exclusive); return the first block and their number.
 
         They lie next to the blocks of a neighbouring page, so that its extent grows.  If that is not
-        possible, the search begins in the group where files continued last, and may find fewer blocks.
+        possible, the search begins in the group where files continued last, and may find fewer blocks.  In
+        both cases, large files continue in the group of the result from now on (``goals``).
         """
         states, blocks = file.pages.states, file.pages.blocks
         slot, length = inode.number % len(self.goals), end - start
@@ -112,7 +114,7 @@ class NewBlocks:
         """Take *count* blocks for a small file, or fewer; return the first block, and the number of blocks.
 
         They are the next blocks of a run that the processor of *task* keeps, the one next to block *goal*.
-        If none is long enough, a new run is taken.
+        If none is long enough, a new run is taken, and its rest is kept.
         """
         runs = self.locality_groups[task.rank % len(self.locality_groups)]
         enough = [run for run in runs if run[1] >= count]

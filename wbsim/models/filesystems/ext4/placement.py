@@ -91,7 +91,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         return (size // LARGEST_WINDOW + 1) * LARGEST_WINDOW
 
     def write(self, file: Ext4File, indices: NDArray[np.int64], call_pages: int) -> tuple[int, int]:
-        """See `Placement.write`."""
+        """See `Placement.write`; *call_pages* is not used."""
         space = self.space
         done, were_clean, claims = write_all(file.pages, indices, file.end, space.unclaimed)
         space.unclaimed -= int(claims)
@@ -142,14 +142,17 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         return block, count
 
     def map_blocks(self, inode: Ext4Inode, file: Ext4File, page: int, block: int, count: int) -> None:
-        """See `Placement.map_blocks`."""
+        """See `Placement.map_blocks`.
+
+        If the extent tree grows, a block is taken for it, and subtracted from `Space.unclaimed`.
+        """
         place_unwritten(file.pages, page, file.reach(block, count), count)
         if not file.tree.append(page, block, count, unwritten=True):
             self.space.unclaimed -= self.new_blocks.grow_tree(inode, file, page)
             file.tree.insert(page, block, count)
 
     def mark_written(self, file: Ext4File, page: int, count: int) -> None:
-        """See `Placement.mark_written`."""
+        """See `Placement.mark_written`; a leaf that the extent tree no longer needs is freed."""
         mark_written(file.pages.states, page, count)
         if (leaf := file.tree.convert(page, count)) != NO_BLOCK:
             self.give_back(leaf, 1)
@@ -187,8 +190,9 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         wbc.nr_to_write -= pages
 
     def budget(self, file: Ext4File, page: int, wbc: WritebackControl) -> int:
-        """See `ExtentMapper.budget`: the run of pages that wait for blocks raises it, to ``bump_pages``.
+        """See `ExtentMapper.budget`: a longer run of dirty pages that wait to be mapped raises it.
 
+        The run begins at *page*, and at most ``bump_pages`` (`Ext4Rules`) of its pages count.
         For data integrity, it is ``wbc.nr_to_write``.
         """
         if wbc.sync_all:
@@ -201,7 +205,7 @@ class Ext4Placement(Placement[Ext4Inode, Ext4File], ExtentMapper[Ext4Inode, Ext4
         """See `ExtentMapper.map_extent`: ext4_map_blocks, in which pages get blocks held for the file.
 
         The handle is begun before i_data_sem is taken.  If the page has no block held for it, blocks are held
-        first.  Then the file's tree grows, if necessary.
+        first.  Then the file's tree grows, if necessary.  At most `MAX_REQUEST_PAGES` pages are mapped.
         """
         metadata, task = self._metadata, thread.task
         if metadata.is_full():

@@ -106,7 +106,8 @@ class JournalSpec(Spec):
     def check(self) -> None:
         """Check that a transaction has room for each handle ("wants too many credits").
 
-        A transaction has at most a third of the blocks.
+        A transaction has at most a third of the blocks.  The handle of a creat(2) or an allocation needs
+        `OVERHEAD` blocks more than its credits.  A conversion must fit into half of a transaction.
 
         Raises:
             ValueError: a handle asks for more blocks.
@@ -257,6 +258,6 @@ class Ext4Spec(FilesystemSpec):
 
     @property
     def room(self) -> int:
-        """See `FilesystemSpec.room`."""
+        """See `FilesystemSpec.room`: the blocks that mkfs leaves free; directories take some of them."""
         geometry = self.geometry
         return sum(geometry.free_blocks(group) for group in range(geometry.groups)) * PAGE_BYTES

@@ -145,7 +145,7 @@ def take_near(spaces: Spaces, group: int, target: int, length: int) -> tuple[int
 def take_aligned(spaces: Spaces, group: int, target: int, length: int, unit: int) -> tuple[int, int]:
     """Take *length* blocks of *group* as `take_near` does, but start at a multiple of *unit* blocks.
 
-    The blocks start anywhere if no free extent has *length* + *unit* - 1 blocks.  Returns the first block and
+    If no free extent has *length* + *unit* - 1 blocks, *unit* does not count.  Returns the first block and
     the number of blocks, (0, 0) if no block is free.
     """
     space = space_of(spaces, group)

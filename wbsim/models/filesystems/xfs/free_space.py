@@ -66,7 +66,8 @@ class FreeSpace:
     single extent of a fresh group is two integers.  A second extent, or a call of compiled code, enters the
     extents into the *tables* of the filesystem.
 
-    No time passes, and claims do not change: the caller changes ``unclaimed`` of `Space`.
+    No time passes, and claims do not change: the caller changes ``unclaimed`` of the filesystem's
+    `models.filesystems.blocks.Space`.
     """
 
     __slots__ = ("_end", "_entered", "_first", "_number", "_tables")
@@ -80,7 +81,7 @@ class FreeSpace:
 
     @property
     def blocks(self) -> int:
-        """The number of free blocks of the group; blocks that delayed pages only claim (`Space`) are free."""
+        """The number of free blocks of the group; blocks that delayed pages only claim are free, too."""
         if not self._entered:
             return self._end - self._first
         return int(self._tables.spaces.blocks[self._number])
@@ -92,7 +93,7 @@ class FreeSpace:
         return int(self._tables.spaces.longest[self._number])
 
     def extents(self) -> list[Free]:
-        """Return the first block and the number of blocks of each free extent, by first block."""
+        """Return the free extents in the order of their first blocks; an empty list if no block is free."""
         return [Free(*extent) for extent in self.table().tolist()]
 
     def table(self) -> NDArray[np.int64]:
@@ -157,8 +158,9 @@ class FreeSpace:
     def take_near(self, target: int, length: int) -> tuple[int, int] | None:
         """Take *length* blocks near block *target*, or the longest free extent if none has as many.
 
-        The blocks begin at *target* if they are free there, else at the start of a free extent that has room.
-        Returns the first block and the number of blocks, or None if no block is free.
+        The blocks begin at *target* if *length* blocks are free from there on.  Else they begin at the start
+        of a free extent that has room, usually the nearest.  *length* is at least 1.  Returns the first block
+        and the number of blocks, or None if no block is free.
 
         >>> space = FreeSpace(8, 24)
         >>> space.take_near(0, 4), space.take_near(16, 4), space.take_near(0, 100)

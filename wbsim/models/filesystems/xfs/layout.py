@@ -48,8 +48,10 @@ class Prealloc(NamedTuple):
     * ``unit``: allocsize; without this mount option, 16 (pages).
     * ``rule``: ``prealloc`` of `XfsRules`: 0 is fixed, 1 is size, 2 is preceding.  With allocsize, 0.
     * ``zeroing_converts`` and ``whole_calls``: see `XfsRules`.
-    * ``stripe``: the stripe unit (pages); 1: none.
-    * ``percent``: a hundredth of the filesystem (blocks); as it fills up, reservations shrink (m_low_space).
+    * ``stripe``: the stripe unit (pages); 1: none.  In a file of at least a unit, a reservation ends at a
+      multiple of it.
+    * ``percent``: a hundredth of the filesystem (blocks).  While fewer than five of them are unclaimed,
+      reservations of the rules 1 and 2 are smaller, but not below ``unit`` (m_low_space).
     """
 
     unit: int
@@ -133,9 +135,12 @@ def write_page(
 ) -> tuple[int, int]:  # fmt: skip
     """Make *page* dirty, by a write(2) of *call_pages* pages, while *unclaimed* blocks are left.
 
-    *pages* changes in place, and its arrays must have room for *page*.  A growing file may reserve pages
-    behind *page*, as *rule* says.  Returns 1 if the page was clean, 0 if it was dirty already; and the number
-    of blocks that the page and the reservation claim.  A page that is reserved or has a block claims none.
+    With ``whole_calls``, that write(2) is taken to begin at a multiple of *call_pages*.  *pages* changes in
+    place, with the file's size, and its arrays must have room for *page*.  A growing file may reserve pages
+    behind *page*, as *rule* says; a reservation for which too few blocks are left is dropped.
+
+    Returns 1 if the page was clean, 0 if it was dirty already; and the number of blocks that the page and the
+    reservation claim.  A page that is reserved or has a block claims none.
     The result is (-1, 0), and nothing changes, if *page* is a hole and no block is left.  The same holds if
     *page* leaves a gap behind the old end, and *rule* wants the delayed extent there converted first.
     """
@@ -167,7 +172,7 @@ def write_page(
 def write_all(
     pages: Pages, indices: NDArray[np.int64], call_pages: int, rule: Prealloc, end: int, unclaimed: int
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Make the pages at *indices* dirty, *call_pages* pages with each write(2).
+    """Make the pages at *indices* dirty, as `write_page` does, *call_pages* pages with each write(2).
 
     *unclaimed* blocks of the filesystem are left, and *rule* is the reservation of a growing file.  Returns
     the number of pages that were written, how many of them were clean before, and how many blocks they claim.
@@ -249,7 +254,8 @@ def allocate(
 ) -> bool:  # fmt: skip
     """Give the delayed extent around *page* free blocks of *group*, which must have at least one.
 
-    Return whether the allocation searches both trees of free extents (`needs_search`).
+    Return whether the allocation searches both trees of free extents (`needs_search`); False for `NOWHERE`.
+    *pages* and *spaces* change in place.
 
     *group* is a number, and the group begins at *first_block*, which counts from the file's base.
     *target* counts from the start of the group.  The blocks lie near *target* or, for `NOWHERE`, in the

@@ -27,7 +27,10 @@ from wbsim.sim.units import SECTOR_BYTES
 
 
 class MetaBuffer:
-    """A metadata buffer on disk; ``checkpoint`` is the last checkpoint that logged a part of the buffer."""
+    """A metadata buffer on disk, whose *start_sector* counts from the start of the filesystem.
+
+    ``checkpoint`` is the number of the last checkpoint that logged a part of the buffer; 0: none.
+    """
 
     __slots__ = ("checkpoint", "sectors", "start_sector")
 
@@ -46,7 +49,11 @@ class XfsLog:
 
     The log begins at *start_sector* of the disk, and the filesystem at *first_sector*.  The growing
     checkpoint, with the number ``checkpoint``, collects commits until the CIL worker writes it to the log.
-    ``full``: the log has no room, so a new transaction must wait.
+    Its buffers (``items``) then enter the AIL (``ail``), until xfsaild writes them to their places.  To push
+    the checkpoint, or the AIL, is to have it written so.
+
+    ``full``: the log has no room, so a new transaction must wait.  ``commits_alone``: a commit never waits
+    for another, because the era has no xc_cil_lock.
     """
 
     def __init__(
@@ -93,20 +100,27 @@ class XfsLog:
         self.checkpoint = 1  # the number of the growing checkpoint
 
     def start(self) -> None:
-        """Start the CIL worker, xfsaild and the timer of the sync interval; `xfs` calls this once."""
+        """Start the CIL worker, xfsaild, and the timer that pushes the checkpoint and the AIL.
+
+        The timer does so every ``sync_interval`` (`LogSpec`).  `xfs` calls this once.
+        """
         self._env.start(self._cil_worker.task, self._push_checkpoints())
         self._env.start(self._aild.task, self._push_ail())
         self._env.call_at(self._spec.sync_interval, self._urgent, self._sync)
 
     @property
     def written_bytes(self) -> int:
-        """The bytes of the log records submitted so far, headers included, in whole sectors."""
+        """The bytes of the log records submitted so far, headers included, in whole sectors.
+
+        The count goes on rising when the log begins again at its start.
+        """
         return self._head
 
     def insert_item(self, buffer: MetaBuffer) -> None:
         """Add *buffer* to the growing checkpoint, if that does not have it yet; in no time.
 
-        Then ``checkpoint`` of *buffer* is the growing one.  `commit` must follow, which counts the bytes.
+        Then ``checkpoint`` of *buffer* is the number of the growing one.  `commit` must follow, which counts
+        the bytes.
         """
         if buffer.checkpoint != self.checkpoint:
             buffer.checkpoint = self.checkpoint
@@ -115,8 +129,8 @@ class XfsLog:
     def commit(self, size_bytes: int) -> None:
         """Add *size_bytes* of newly logged regions to the growing checkpoint, in no time.
 
-        A checkpoint that is large enough is pushed, and a log that is full now makes new transactions wait.
-        `cil_section` has the time.
+        A checkpoint that has ``checkpoint_bytes`` (`LogSpec`) or fills the log is pushed.  A log that is full
+        now makes new transactions wait.  The time has passed before, in `cil_section`.
         """
         self.item_bytes += size_bytes
         if self.item_bytes >= self._room_bytes:
@@ -211,8 +225,9 @@ class XfsLog:
     def used_bytes(self) -> int:
         """Return the used bytes of the log, from its tail to its head, with those of the growing checkpoint.
 
-        The tail is the value of the AIL's oldest buffer, as in `want_ail`; with an empty AIL, the head.
-        A new transaction waits while the used bytes fill the log.
+        The head is ``written_bytes``.  The tail is the value of the AIL's oldest buffer, as in `want_ail`;
+        with an empty AIL, the head.  Of a checkpoint that is being written, only records that were submitted
+        count.  A new transaction waits while the used bytes fill the log.
         """
         tail = next(iter(self.ail.values())) if self.ail else self._head
         return self._head - tail + self.item_bytes
@@ -319,7 +334,7 @@ class XfsLog:
         """Have xfsaild write the buffers in place that were logged up to *target*, and return at once.
 
         *target* is a value of ``written_bytes``.  A buffer has the value from the moment when its checkpoint
-        was on disk; *target* itself is included (xfs_ail_push).
+        was on disk; *target* itself is included (xfs_ail_push).  Of several targets, the highest counts.
         """
         self._ail_target = max(self._ail_target, target)
         if self._ail_asleep:

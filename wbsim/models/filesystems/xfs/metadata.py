@@ -24,7 +24,8 @@ from wbsim.sim.units import PAGE_BYTES
 class XfsMetadata(Metadata[XfsInode]):
     """The metadata of one mounted XFS, in its ``log``.
 
-    The methods add the processor time that they take to ``spent`` of their thread.
+    The methods add the processor time that they take to ``spent`` of their thread.  Only `change_extent` and
+    `wait_for_space` wait for log space; conversions and ends of I/O do not.
     """
 
     gives_way: bool
@@ -59,7 +60,7 @@ class XfsMetadata(Metadata[XfsInode]):
         return self.log.written_bytes
 
     def is_full(self) -> bool:
-        """See `Metadata.is_full`."""
+        """See `Metadata.is_full`: ``full`` of the log."""
         return self.log.full
 
     def wait_for_space(self, thread: Thread) -> Steps:
@@ -102,7 +103,7 @@ class XfsMetadata(Metadata[XfsInode]):
             yield then_ns
 
     def convert(self, worker: Thread, inode: XfsInode, ioend: IoEnd) -> Steps:
-        """See `Metadata.convert`: under the ILOCK, and with reverse mapping under the AGF, too.
+        """See `Metadata.convert`: under the ILOCK; with reverse mapping, the last part under the AGF, too.
 
         The file of *inode* is a `PagedFile`.  Stands for xfs_iomap_write_unwritten.
         """
@@ -127,9 +128,10 @@ class XfsMetadata(Metadata[XfsInode]):
             yield waker_ns
 
     def end_run(self, worker: Thread, block: int, folios: int) -> Wait:
-        """See `Metadata.end_run`: xfs_end_io; a conversion updates the reverse mapping, too.
+        """See `Metadata.end_run`: xfs_end_io.
 
-        *block* counts from the start of the filesystem; the update takes the AGF of its group.
+        If the blocks were unwritten and the filesystem has reverse mapping, the update of the mapping
+        follows, under the AGF of the group of *block*.
         """
         ends_ns = self._ioend_ns + (folios - 1) * self._costs.end_folio_ns
         worker.spent.commit += self._commit_ns
@@ -143,7 +145,7 @@ class XfsMetadata(Metadata[XfsInode]):
         yield from group.update_rmap(worker, self._rmap_ns, completes=True)
 
     def run_ended(self, inode: XfsInode) -> None:
-        """See `Metadata.run_ended`: xfs_setfilesize."""
+        """See `Metadata.run_ended`: xfs_setfilesize, which logs an extent (`log_extent`)."""
         self.log_extent(inode)
 
     def log_extent(self, inode: XfsInode) -> None:

@@ -101,7 +101,10 @@ class XfsNames(Names):
         self._create_bytes = spec.inode_log_bytes + spec.dirent_log_bytes
 
     def root(self) -> Directory:
-        """See `Names.root`: the root directory lies in group 0, and takes no turn of the rotation."""
+        """See `Names.root`: the root directory lies in group 0, and takes no turn of the rotation.
+
+        Each call makes a new object, without room for names so far, so call this once.
+        """
         return Directory(self._groups[0])
 
     def new_directory(self) -> Directory:
@@ -114,7 +117,7 @@ class XfsNames(Names):
         """See `Names.new_inode`; an inode chunk or a directory block is added, in no time, if one is needed.
 
         Raises:
-            NoSpace: the group has too few free blocks.
+            NoSpace: the group has too few free blocks that lie together.
         """
         group = directory.group
         if group.inodes_left == 0:
@@ -147,6 +150,9 @@ class XfsNames(Names):
 
         An inode chunk or a directory block is added, under the AGF, if one is needed.  In direct reclaim
         (`SuperblockInodes.must_reclaim`), *caller* also evicts inodes.
+
+        Raises:
+            NoSpace: the group has too few free blocks that lie together.
         """
         create_ns = int(self._create_ns * caller.factor)
         if self._agi_ns:
@@ -261,7 +267,7 @@ class XfsNames(Names):
         return self._change_names(caller, inode, self._remove_bytes)
 
     def rename(self, caller: Caller, inode: XfsInode) -> Steps:
-        """See `Names.rename`: xfs_rename, which takes as long as xfs_remove and logs a name more."""
+        """See `Names.rename`: xfs_rename takes as long as xfs_remove, and logs a name and an inode more."""
         return self._change_names(caller, inode, self._create_bytes + self._remove_bytes)
 
     def _change_names(self, caller: Caller, inode: XfsInode, size_bytes: int) -> Steps:

@@ -45,7 +45,8 @@ from wbsim.sim.units import PAGE_BYTES
 class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedFile]):
     """The placement of one mounted XFS, in its *groups*.
 
-    ``one_run_pages`` is 16 or, where reservations have a fixed size (``rule`` 0 of `Prealloc`), 0.
+    ``one_run_pages`` is 16 or, where reservations have a fixed size (``rule`` 0 of `Prealloc`), 0.  Only
+    `write_run` and `map_extent` take time, and they account for it.
     """
 
     group_label: str
@@ -109,15 +110,15 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         return int(done), int(were_clean)
 
     def released(self, file: PagedFile) -> None:
-        """Free the blocks behind the end of *file* at its last close, if it does not keep them (xfs_release).
+        """Free the blocks, and end the claims, behind the end of *file* at its last close (xfs_release).
 
-        A file for which fallocate(2) took blocks keeps them.
+        A file with ``keeps_end`` keeps them, because fallocate(2) has asked for blocks.
         """
         if not file.keeps_end:
             self.free_end(file)
 
     def free_end(self, file: PagedFile) -> int:
-        """See `Placement.free_end`; no time passes, and nothing is logged."""
+        """See `Placement.free_end`; the claims of reserved pages end, too, and nothing is logged."""
         self.space.unclaimed += file.claims_from(file.size)
         extents = file.trim()
         for block, count in extents:
@@ -134,7 +135,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         self.space.unclaimed += count
 
     def trim_all(self) -> None:
-        """See `Placement.trim_all`: xfs_blockgc_free_space, except for files that keep them (`released`)."""
+        """See `Placement.trim_all`: xfs_blockgc_free_space, for open files, too."""
         for file in self.files:
             if not file.keeps_end:
                 self.free_end(file)
@@ -146,6 +147,9 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
 
         The blocks lie near that of the page in front or, without one, in the group of *inode*.  If too few
         lie together there, another group gives the blocks.  No time passes, and no AGF is taken.
+
+        Raises:
+            NoSpace: no block is unclaimed.
         """
         length = min(length, MAX_EXTENT_PAGES, self.space.unclaimed)
         block = self._block_behind(file, page)
@@ -180,7 +184,7 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         """See `Placement.write_run`: xfs_bmapi_convert_delalloc and xfs_submit_ioend for a file of one run.
 
         A file of one run has no ILOCK, because no other task would take it.  *thread* first waits for log
-        space.  The file is written in pieces if no group has its pages together.
+        space.  The file is written in pieces if no group has room for all pages together.
         """
         log, group, pages = self._log, inode.cluster.group, inode.dirty_pages
         if log.full:
@@ -208,7 +212,8 @@ class XfsPlacement(Placement[XfsInode, PagedFile], ExtentMapper[XfsInode, PagedF
         """See `ExtentMapper.map_extent`: xfs_map_blocks and xfs_bmapi_convert_delalloc.
 
         xfs_map_blocks first looks for an extent, under the shared ILOCK.  *at_most* is not used: the complete
-        extent gets blocks, as far as they lie together.  A transaction adds 1 to ``allocations`` of *file*.
+        extent gets blocks, as far as they lie together.  If they end in front of *page*, the walk calls this
+        again.  A transaction adds 1 to ``allocations`` of *file*.
         """
         log, ilock, task = self._log, file.lock, thread.task
         if not ilock.try_read():

@@ -55,6 +55,8 @@ def xfs(
 ) -> DelallocFilesystem:
     """Return a mounted XFS on *sb*, without files; the threads of its log and its workers have begun.
 
+    The caller sets ``sb.filesystem`` to the result.  This function sets ``sb.largest_folio`` (pages).
+
     *parts* makes the threads and the locks.  While *cache* reclaims memory, xfsaild pushes the complete AIL.
     *spec* has the decisions of mkfs and mount, and *rules* those of the era.  *writer_costs* and
     *flusher_costs* are the times of system calls and of writeback.
