@@ -247,7 +247,7 @@ class Wb(Protocol):
         """The number of pages that ever went under writeback, written or not."""
 
     def account_dirtied(self, pages: int) -> None:
-        """Count *pages* pages that became dirty, in ``dirty`` and ``dirty_and_writeback``.
+        """Count *pages* pages that became dirty: ``dirty``, ``dirty_and_writeback`` and so ``dirtied`` grow.
 
         Stands for account_page_dirtied.
         """

@@ -182,8 +182,12 @@ def _table(columns: Sequence[Column]) -> str:
 def timeline_document(outcome: Outcome, every_s: float | None, more: Sequence[str] = ()) -> dict[str, object]:
     """Return the timeline for ``--json``: a list of values, one an interval, for each name of a column.
 
-    A name has its unit; ``time_s`` has the ends of the intervals.  ``variant`` and ``point`` are those of the
-    run; an unknown value is nan.
+    ``time_s`` has the ends of the intervals, which begin at the start of the run; a shorter rest is left out.
+    ``variant`` and ``point`` are those of the run.  The other names have their units: those of the cache and
+    the flushers (``dirty_mib``, ``held_writers``), of *more*, and of each disk (``sda_queued``).  A level has
+    its last sample in the interval or before, and a figure that counts its increase per second.  A wait is
+    the mean of the requests that completed in the interval, or nan.
+
     *more*: names of figures that are read from the machine, for further columns.
 
     Raises:

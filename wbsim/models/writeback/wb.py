@@ -180,7 +180,8 @@ class WritebackContext(Wb):
 
         Raises:
             LawBroken: a listed inode is on two lists, is clean, is being written back, or belongs to another
-                context.  Or the lists have more dirty pages than are counted.
+                context.  Or the lists have more dirty pages than ``dirty``, or ``dirty`` is more than
+                ``dirty_and_writeback``.
         """
         inodes, name = [*self.b_dirty, *self.b_io, *self.b_more_io], self.name
         require(len({id(inode) for inode in inodes}) == len(inodes), f"{name}: an inode is listed twice")
