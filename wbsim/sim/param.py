@@ -414,7 +414,7 @@ def _numbers(value: Any, path: str, unit: str, provenance: Given | None) -> Iter
 
 
 def unit_of(field: FieldInfo) -> str:
-    """Return the unit of *field*: ns, B or B/s, or 1 for a plain number or a choice.
+    """Return the unit of *field*: ns, B or B/s, or 1 for all else, such as a plain number, a flag or a text.
 
     A field that may be None has the unit of its values.
     """

@@ -156,6 +156,7 @@ def lives_of(machine: Machine) -> Lives:
     """Return how every thread spent its time (ns) until now, by its name, then by state and cause.
 
     A key is the state, a blank and the cause, such as "system allocate", or the state alone without a cause.
+    A cause that took no time has no key (`life_of`).
     """
     return {
         thread.task.name: {

@@ -64,7 +64,10 @@ class Metadata(Protocol[InodeT]):
         """
 
     def run_ended(self, inode: InodeT) -> None:
-        """Log *inode*, whose file of one run is complete, in no time; `end_run` has taken the time."""
+        """Log *inode*, a file of one run whose I/O has ended, in no time; `end_run` has taken the time.
+
+        What was reserved in the log for it is given back.
+        """
 
     def sync_fs(self, thread: Thread) -> Steps:
         """Let *thread* sleep until everything that was logged by now is on disk.  Use: `yield from`."""

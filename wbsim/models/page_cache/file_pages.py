@@ -127,7 +127,9 @@ class FilePages:
     def extent_table(self) -> NDArray[np.int64]:
         """Return all extents, by page, as rows of first page, first block and number of pages.
 
-        Blocks are those of the filesystem.  An extent that continues behind the file's end becomes two rows.
+        Blocks are those of the filesystem.  Only pages with blocks count, not delayed pages or held blocks.
+        Written and unwritten blocks are separate extents, and so are the parts before and behind the file's
+        end.
         """
         return self._extent_table(0)
 
@@ -139,7 +141,7 @@ class FilePages:
         return table
 
     def extent_count(self) -> int:
-        """Return the number of extents in `extent_table`."""
+        """Return the number of extents: the rows of `extent_table`, with those behind the file's end."""
         return int(count_extents(self.pages, 0, last_used(self.pages) + 1))
 
     def extents(self) -> list[FileExtent]:
