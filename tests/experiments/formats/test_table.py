@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wbsim.experiments.formats.table import WIDTH, column_texts, figure_text, fitted_table, wrapped
+from wbsim.experiments.formats.table import (
+    WIDTH,
+    column_texts,
+    figure_text,
+    fitted_table,
+    wrapped,
+    wrapped_table,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +84,11 @@ def test_long_note_continues_with_an_indent() -> None:
     first, second = wrapped("word " * 24).splitlines()
     assert len(first) <= WIDTH
     assert second.startswith("  word")
+
+
+def test_wrapped_table_keeps_a_parenthesis_with_its_word() -> None:
+    """A line is broken in front of the word, although the word alone would fit."""
+    values = ", ".join(f"value{number} (6.{number})" for number in range(10, 20))
+    lines = wrapped_table(("rule", "values"), [("a", values)], left_columns=2).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    assert all(line.count("value") == line.count("(6.") for line in lines[2:])

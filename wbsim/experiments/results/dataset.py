@@ -106,7 +106,7 @@ def with_setting(frame: pd.DataFrame, key: str, values: Sequence[object]) -> pd.
     column: list[Any] = [number for number, _ in quantities]
     units = {unit for _, unit in quantities}
     if None in column or (FACTOR in units and len(units) > 1):
-        column, units = [*map(str, values)], {""}
+        column = [*map(str, values)]
     frame = frame.assign(**{key: column})
     frame.attrs[_UNITS] = {**frame.attrs.get(_UNITS, {}), key: units.pop() if len(units) == 1 else ""}
     return frame
