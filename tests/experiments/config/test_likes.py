@@ -207,8 +207,8 @@ def times_and_rates(spec: Any) -> dict[str, Any]:
 
 def amounts(number: Number) -> tuple[Any, Any, Any]:
     """Return the value of *number*, and its range if it is assumed."""
-    given = number.provenance
-    return (number.value, None, None) if given is None else (number.value, given.low, given.high)
+    origin = number.provenance
+    return (number.value, None, None) if origin is None else (number.value, origin.low, origin.high)
 
 
 @pytest.mark.parametrize("machine", ["p13-vm", "n10-vm", "w25-server", "loop-vm"])
@@ -224,8 +224,8 @@ def test_device_twice_as_fast_halves_times_and_doubles_rates(machine: str) -> No
     for number in once.numbers():
         (other,) = (of for of in twice.numbers() if of.path == number.path)
         by = {"ns": 0.5, "B/s": 2}.get(number.unit, 1)
-        for one, two in zip(amounts(number), amounts(other), strict=True):
-            assert two == (round(one * by) if by != 1 and one is not None else one), number.path
+        for slow, fast in zip(amounts(number), amounts(other), strict=True):
+            assert fast == (round(slow * by) if by != 1 and slow is not None else slow), number.path
     assert times_and_rates(once) or machine == "loop-vm"
     assert times_and_rates(device("machine.device.speed=1")) == times_and_rates(once)
 

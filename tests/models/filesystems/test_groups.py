@@ -126,15 +126,15 @@ def test_a_task_flushes_its_plug_before_it_waits() -> None:
 @pytest.mark.parametrize(("completes", "path"), [(True, "complete"), (False, "allocate")])
 def test_update_of_the_reverse_mapping_is_spent_after_the_wait(completes: bool, path: str) -> None:
     """The AGF is locked until 100, and a run may end before; the update takes from 100 to 120."""
-    of, spent, seen = Groups(9), Spent(), list[int]()
-    of.hold(0, 100, 9)
+    groups, spent, samples = Groups(9), Spent(), list[int]()
+    groups.hold(0, 100, 9)
 
     def body(task: Task) -> Steps:
         thread: Any = SimpleNamespace(task=task, spent=spent, before_sleep=lambda: None)
-        yield from of.groups[0].update_rmap(thread, 20, completes=completes)
+        yield from groups.groups[0].update_rmap(thread, 20, completes=completes)
 
-    task = of.env.task("worker")
-    of.env.start(task, body(task))
-    of.env.call_at(99, 0, lambda: seen.append(spent.system))
-    of.env.run()
-    assert (seen, spent.by_path()[path], of.env.now) == ([0], 20, 120)
+    task = groups.env.task("worker")
+    groups.env.start(task, body(task))
+    groups.env.call_at(99, 0, lambda: samples.append(spent.system))
+    groups.env.run()
+    assert (samples, spent.by_path()[path], groups.env.now) == ([0], 20, 120)

@@ -319,18 +319,18 @@ def test_fsync_waits_only_for_the_transaction_of_its_inode(
 def test_fsync_of_a_committed_transaction_returns_at_once() -> None:
     """Block 2 is dirty in transaction 2 when an fsync asks for transaction 1, which was committed."""
     log = Log()
-    journal, waited = log.journal, list[bool]()
+    journal, waits = log.journal, list[bool]()
 
     def body(thread: Thread) -> Steps:
         journal.log((1,))
-        waited.append((yield from journal.complete_transaction(thread, 1)))
+        waits.append((yield from journal.complete_transaction(thread, 1)))
         journal.log((2,))
         before_ns = log.layer.env.now
-        waited.append((yield from journal.complete_transaction(thread, 1)))
+        waits.append((yield from journal.complete_transaction(thread, 1)))
         assert (log.layer.env.now, journal.number) == (before_ns, 2)
 
     log.run(body, until_ns=S)
-    assert waited == [True, False]
+    assert waits == [True, False]
 
 
 def test_waiting_handle_begins_when_a_transaction_without_blocks_ends() -> None:

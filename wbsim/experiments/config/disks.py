@@ -49,13 +49,13 @@ def at_speed(device: Spec | Mapping[str, object], speed: float) -> dict[str, obj
     return entries
 
 
-def _given_at_speed(given: Given, factor: float, speed: float) -> Given:
-    """Return *given* with *factor* times its value and its range."""
+def _given_at_speed(number: Given, factor: float, speed: float) -> Given:
+    """Return *number* with *factor* times its value and its range."""
     numbers: dict[str, Any] = {
-        name: None if number is None else multiply(number, factor)
-        for name, number in (("value", given.value), ("low", given.low), ("high", given.high))
+        name: None if amount is None else multiply(amount, factor)
+        for name, amount in (("value", number.value), ("low", number.low), ("high", number.high))
     }
-    return replace(given, source=f"{given.source}; at speed {speed:g}", **numbers)
+    return replace(number, source=f"{number.source}; at speed {speed:g}", **numbers)
 
 
 class Drives(NamedTuple):
