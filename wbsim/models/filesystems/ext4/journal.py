@@ -172,6 +172,9 @@ class Journal:
         fsync(2) does this (jbd2_complete_transaction).  The running transaction is committed only if *number*
         is its number; a transaction that is being committed already is waited for.  The result is False if
         the transaction was in the log before, so that nothing has flushed the disk.
+
+        Left out: the flush after the wait, if the commit record was submitted before the call
+        (jbd2_trans_will_send_data_barrier [V 6.12]).
         """
         if number >= self.number:
             yield from self.commit_log(thread)
